@@ -1,0 +1,346 @@
+// What a pincheck report is made of: the structs that lie in the file as they lie here, little endian, naturally
+// aligned. report/format.md draws the same bytes and keeps the version history. Nothing here depends on CUDA.
+//
+// A file is one header and then segments of kSegmentBytes. A segment holds either records (appended, never changed) or
+// slots of one kind (changed in place, each by one writer at a time, each with its own checksum). Ids start at 1; 0
+// means "none" or "was dropped". Times are CLOCK_MONOTONIC nanoseconds unless a name says realtime; sizes are bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pincheck::report {
+
+inline constexpr char kMagic[8] = {'P', 'I', 'N', 'C', 'H', 'E', 'C', 'K'};
+// Version 0: no promise yet. From version 1 on every later reader reads it.
+inline constexpr std::uint32_t kFormatVersion = 0;
+inline constexpr std::uint32_t kMinimumReader = 0;
+// Feature bits that a reader must understand to read the file at all. None so far.
+inline constexpr std::uint64_t kKnownFeatures = 0;
+
+inline constexpr std::uint32_t kHeaderBytes = 4096;
+inline constexpr std::uint32_t kSegmentBytes = 64 * 1024;
+inline constexpr std::uint32_t kSegmentHeaderBytes = 256;
+inline constexpr std::uint32_t kHistogramBuckets = 16;
+inline constexpr std::uint32_t kMaxFrames = 64;
+inline constexpr std::uint32_t kMaxKeyFrames = 8;
+
+enum class FileState : std::uint32_t {
+    running = 0,  // the process was running, or ended without its exit handlers (_exit, exec, SIGKILL)
+    ended = 1,    // the exit handlers ran and everything up to then is in the file
+};
+
+struct FileHeader {
+    char magic[8];
+    std::uint32_t version;
+    std::uint32_t minimum_reader;
+    std::uint64_t features;
+    std::uint32_t header_bytes;
+    std::uint32_t segment_bytes;
+    std::uint32_t segment_count;  // segments that this snapshot knows
+    FileState state;
+    std::uint64_t snapshots;  // how many were taken, this one included
+    std::uint64_t snapshot_ns;
+    std::uint64_t start_ns;
+    std::uint64_t start_realtime_ns;
+    std::uint32_t pid;
+    std::uint8_t reserved[48];
+    std::uint32_t crc;  // CRC-32C of every byte before it
+};
+static_assert(sizeof(FileHeader) == 128);
+
+enum class SegmentKind : std::uint32_t { records = 1, counters = 2, ranges = 3, threads = 4, losses = 5 };
+
+struct SegmentHeader {
+    std::uint32_t magic;  // kSegmentMagic
+    SegmentKind kind;
+    std::uint32_t index;      // position in the file
+    std::uint32_t committed;  // bytes in use after this header; slots: bytes handed out
+    std::uint32_t reserved[3];
+    std::uint32_t crc;  // CRC-32C of every byte before it
+};
+static_assert(sizeof(SegmentHeader) == 32);
+inline constexpr std::uint32_t kSegmentMagic = 0x47455350;  // "PSEG"
+
+// ---- Records
+// ---------------------------------------------------------------------------------------------------------
+
+enum class RecordType : std::uint16_t {
+    process = 1,
+    string = 2,
+    module = 3,
+    stack = 4,
+    site = 5,
+    device = 6,
+    coverage = 7,
+};
+
+// Every record: this header, then the struct of its type, then its variable part, padded with zeros to 8 bytes.
+struct RecordHeader {
+    std::uint32_t bytes;  // of the whole record, header and padding included
+    RecordType type;
+    std::uint16_t reserved;
+    std::uint32_t payload;  // bytes after this header that mean something
+    std::uint32_t crc;      // CRC-32C of the 12 bytes before it and of all bytes after it
+};
+static_assert(sizeof(RecordHeader) == 16);
+
+// A text or other bytes, not terminated. Follows: `length` bytes.
+struct StringRecord {
+    std::uint32_t id;
+    std::uint32_t length;
+};
+
+// Who ran. Text fields are string ids; `command_line` holds the arguments separated by NUL.
+struct ProcessRecord {
+    std::uint32_t pid;
+    std::uint32_t parent_pid;
+    std::uint32_t executable;
+    std::uint32_t command_line;
+    std::uint32_t working_directory;
+    std::uint32_t host;
+    std::uint32_t options;
+    std::uint32_t tool_version;
+    std::uint32_t rank;             // of the MPI / launcher job; kNoRank when there is none
+    std::uint32_t after_cuda_fork;  // 1: child of a process that had used CUDA; CUDA does not work here
+};
+inline constexpr std::uint32_t kNoRank = 0xffffffff;
+
+// A mapped object. `base` is its load bias: file offset of an address = address - base. Follows: build-id bytes.
+struct ModuleRecord {
+    std::uint32_t id;
+    std::uint32_t path;  // string id; 0 for the nameless
+    std::uint64_t base;
+    std::uint64_t begin;  // lowest mapped address
+    std::uint64_t end;    // one past the highest
+    std::uint32_t build_id_bytes;
+    std::uint32_t reserved;
+};
+
+// One return address. `module` 0: in no known module, `offset` is then the absolute address.
+struct Frame {
+    std::uint32_t module;
+    std::uint32_t reserved;
+    std::uint64_t offset;
+};
+static_assert(sizeof(Frame) == 16);
+
+enum class StackOrigin : std::uint32_t {
+    unwound = 1,         // by libunwind
+    return_address = 2,  // no unwinder could be used: only the caller of the API is known
+};
+
+// Innermost first; the first frame is the caller of the intercepted function. Follows: `count` frames.
+struct StackRecord {
+    std::uint32_t id;
+    std::uint32_t count;
+    StackOrigin origin;
+    std::uint32_t cut;  // 1: the stack was deeper than the limit
+};
+
+enum class SiteKind : std::uint8_t { copy = 1, allocate = 2, release = 3, synchronize = 4 };
+
+enum class Direction : std::uint8_t {
+    none = 0,
+    host_to_host = 1,
+    host_to_device = 2,
+    device_to_host = 3,
+    device_to_device = 4,
+    unknown = 5,
+};
+
+enum class StreamKind : std::uint8_t { none = 0, legacy_default = 1, per_thread_default = 2, created = 3 };
+
+enum class MemoryClass : std::uint8_t {
+    none = 0,  // this side plays no part (a wait, an allocation)
+    unknown = 1,
+    pageable = 2,
+    pinned = 3,      // allocated page-locked (cuMemHostAlloc, cudaMallocHost …)
+    registered = 4,  // page-locked by registration
+    partly_registered = 5,
+    managed = 6,
+    device = 7,
+};
+
+// Flags as the program requested them when it allocated or registered; queries cannot tell (facts: every pinned range
+// reads back as mapped under unified addressing).
+enum MemoryFlags : std::uint16_t {
+    kMemoryPortable = 1u << 0,
+    kMemoryMapped = 1u << 1,
+    kMemoryWriteCombined = 1u << 2,
+    kMemoryReadOnly = 1u << 3,
+    kMemoryIoMemory = 1u << 4,
+    kMemoryFlagsKnown = 1u << 15,  // the request was seen; otherwise the other bits say nothing
+};
+
+struct Memory {
+    MemoryClass kind;
+    std::uint8_t reserved;
+    std::uint16_t flags;  // MemoryFlags
+};
+
+enum SiteFlags : std::uint16_t {
+    kSiteAsync = 1u << 0,           // the API is named or documented as asynchronous
+    kSiteCaptured = 1u << 1,        // into a graph: the call copies nothing by itself
+    kSiteExactStack = 1u << 2,      // every call of this site had this stack; otherwise it is the first one's
+    kSiteOverflow = 1u << 3,        // the table of sites was full: all further calls of one API, without a stack
+    kSiteOnDriverThread = 1u << 4,  // made on a thread that the driver started (a host function)
+};
+
+// Where calls come from. Two calls share a site when everything here is equal, the key included. Follows: `key_count`
+// frames of the key, then `python_count` pairs of code object and instruction (reserved, always 0 in version 0).
+struct SiteRecord {
+    std::uint32_t id;
+    std::uint32_t api;  // string id of the outermost intercepted function
+    std::uint32_t stack;
+    SiteKind kind;
+    Direction direction;
+    StreamKind stream;
+    std::uint8_t reserved;
+    Memory destination;
+    Memory source;
+    std::uint16_t flags;  // SiteFlags
+    std::uint16_t key_count;
+    std::uint16_t python_count;
+    std::uint16_t reserved2;
+};
+static_assert(sizeof(SiteRecord) == 32);
+
+// A device that copies went to. Attributes are those that decide verdicts.
+struct DeviceRecord {
+    std::uint32_t ordinal;
+    std::uint32_t name;            // string id
+    std::uint32_t driver_version;  // as cuDriverGetVersion: 13000 is CUDA 13.0
+    std::uint32_t async_engines;
+    std::uint32_t pageable_access;
+    std::uint32_t host_page_tables;
+    std::uint32_t integrated;
+    std::uint32_t reserved;
+};
+
+enum class CoverageKind : std::uint32_t {
+    library = 1,  // a CUDA library in the process; text: its path
+    route = 2,  // a way by which calls reach the hooks is live; text: exported-runtime, exported-driver, dlsym, lookup
+    unknown_address = 3,  // a listed function was resolved to an address that the tool does not know; text: its name
+    no_unwinder = 4,      // libunwind is missing: stacks are one frame deep; text: why
+    exports_off = 5,
+    foreign_provider = 6,  // another library defines a listed function; calls to it are not seen; text: name and path
+};
+
+// What the tool could see, or could not.
+struct CoverageRecord {
+    CoverageKind kind;
+    std::uint32_t text;  // string id
+    std::uint64_t time_ns;
+};
+
+// ---- Slots
+// -----------------------------------------------------------------------------------------------------------
+
+enum class SlotState : std::uint16_t { free = 0, live = 1, ended = 2 };
+
+// What one thread's calls at one site added up to. Only the owning thread writes; readers sum over threads. A snapshot
+// can fall between two fields of one call, so fields agree exactly only in a file whose state is `ended`.
+struct CounterSlot {
+    std::uint32_t crc;  // CRC-32C of every byte after it
+    SlotState state;
+    std::uint16_t reserved;
+    std::uint32_t site;
+    std::uint32_t thread;
+    std::uint64_t bytes;  // moved, allocated or registered by the calls that succeeded
+    std::uint64_t host_ns;
+    std::uint64_t host_ns_max;
+    std::uint64_t failed;
+    std::uint64_t then_synchronized;  // the thread's next seen CUDA call waited for the same stream
+    std::uint64_t bytes_min;
+    std::uint64_t bytes_max;
+    std::uint64_t first_ns;
+    std::uint64_t last_ns;
+    std::uint64_t histogram[kHistogramBuckets];  // calls by host time; their sum is the number of calls
+    std::uint32_t allocation_site;               // of the host memory last copied; 0 when not known
+    std::uint32_t last_error;                    // of the last call that failed
+    std::uint8_t reserved2[32];
+};
+static_assert(sizeof(CounterSlot) == 256);
+
+// Bucket 0 is below 1,024 ns, bucket i holds [2^(9+i), 2^(10+i)) ns, bucket 15 all from 16.8 ms on.
+constexpr std::uint32_t histogram_bucket(std::uint64_t ns) noexcept {
+    const std::uint64_t scaled = ns >> 10;
+    const std::uint32_t width = scaled == 0 ? 0 : 64u - static_cast<std::uint32_t>(__builtin_clzll(scaled));
+    return width < kHistogramBuckets ? width : kHistogramBuckets - 1;
+}
+constexpr std::uint64_t histogram_lower_bound(std::uint32_t bucket) noexcept {
+    return bucket == 0 ? 0 : std::uint64_t{1} << (9 + bucket);
+}
+
+enum class RangeKind : std::uint16_t { pinned = 1, registered = 2, managed = 3 };
+
+// A live page-locked or managed range. The slot is freed and used again when the range is released.
+struct RangeSlot {
+    std::uint32_t crc;
+    SlotState state;
+    RangeKind kind;
+    std::uint64_t address;
+    std::uint64_t bytes;
+    std::uint32_t requested_flags;  // the API's own flag bits
+    std::uint32_t site;             // where it was allocated or registered
+    std::uint32_t thread;
+    std::uint32_t reserved;
+    std::uint64_t created_ns;
+    std::uint8_t reserved2[16];
+};
+static_assert(sizeof(RangeSlot) == 64);
+
+enum ThreadFlags : std::uint32_t {
+    kThreadDriverOwned = 1u << 0,  // started by the driver: no query is made on it
+};
+
+// A thread that made CUDA calls. A slot of an ended thread is taken over by the next new one.
+struct ThreadSlot {
+    std::uint32_t crc;
+    SlotState state;
+    std::uint16_t reserved;
+    std::uint32_t thread;  // id used by the counters
+    std::uint32_t tid;
+    std::uint32_t threads;  // how many threads have used this slot
+    std::uint32_t flags;    // ThreadFlags
+    std::uint64_t started_ns;
+    std::uint64_t in_call_since_ns;  // 0: not inside a call
+    std::uint32_t in_call_api;       // string id
+    std::uint32_t reserved2;
+    std::uint64_t calls;
+    char name[16];
+    std::uint8_t reserved3[56];
+};
+static_assert(sizeof(ThreadSlot) == 128);
+
+enum class Loss : std::uint32_t {
+    sites = 1,   // calls that went to an overflow site
+    stacks = 2,  // sites without a stack
+    strings = 3,
+    modules = 4,
+    ranges = 5,            // live ranges that were not remembered
+    threads = 6,           // threads without counters: calls not recorded
+    counters = 7,          // calls without a counter slot: not recorded
+    image_full = 8,        // the image reached its limit or memory was refused
+    write_failed = 9,      // snapshots that could not be written
+    descriptor_lost = 10,  // the program closed or replaced the report's descriptor
+    not_classified = 11,   // copies whose memory could not be asked for
+    unrecorded = 12,       // calls that passed through unrecorded while the tool started or after it gave up
+};
+inline constexpr std::uint32_t kLossKinds = 13;  // one more than the highest
+
+struct LossSlot {
+    std::uint32_t crc;
+    SlotState state;
+    std::uint16_t reserved;
+    Loss kind;
+    std::int32_t error;  // errno of the last one, 0 when it has none
+    std::uint64_t count;
+    std::uint64_t first_ns;
+    std::uint64_t last_ns;
+    std::uint8_t reserved2[24];
+};
+static_assert(sizeof(LossSlot) == 64);
+
+}  // namespace pincheck::report
