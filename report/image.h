@@ -36,7 +36,8 @@ struct ImageLimits {
     std::uint32_t strings = 65536;
 };
 
-// What writing to the file came to. `error` is an errno value.
+// What writing to the file came to: `written` when the file now holds everything (also when there was nothing new and
+// no write was made), otherwise `error`, an errno value.
 struct SnapshotResult {
     bool written = false;
     int error = 0;
