@@ -1,0 +1,20 @@
+// What nvcc's host code registered: kernels and device variables, by the address of their host shadow.
+#pragma once
+
+#include <cstddef>
+
+#include "cudart_symbols.h"
+
+namespace simcudart {
+
+// Null when the address is not a registered kernel; opens the driver's library at the first use.
+CUkernel kernel_of(const void* host_function);
+
+// Device memory of a registered variable, allocated at the first use and zero (initial values stay in the image that the
+// stand-in does not read).
+cudaError_t symbol_address(const void* host_variable, CUdeviceptr* address, std::size_t* size);
+
+// Gives registered __managed__ variables their memory. Cheap when there is nothing to do.
+cudaError_t allocate_managed_variables();
+
+}  // namespace simcudart
