@@ -1,0 +1,44 @@
+// The intercepted functions as enumerators and constant tables, made from report/cuda_api.def.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pincheck {
+
+enum class Api : std::uint16_t {
+#define PINCHECK_API(symbol, side, shape, lookup, since, variant) symbol,
+#include "report/cuda_api.def"
+#undef PINCHECK_API
+};
+
+enum class Side : std::uint8_t { runtime, driver };
+enum class Variant : std::uint8_t { none, legacy, per_thread };
+
+struct ApiInfo {
+    const char* symbol;
+    const char* lookup;  // name that cuGetProcAddress knows
+    int since;           // smallest cudaVersion it answers to
+    Side side;
+    Variant variant;
+};
+
+inline constexpr ApiInfo kApis[] = {
+#define PINCHECK_API(symbol, side, shape, lookup, since, variant) \
+    {#symbol, #lookup, since, Side::side, Variant::variant},
+#include "report/cuda_api.def"
+#undef PINCHECK_API
+};
+
+inline constexpr std::size_t kApiCount = sizeof(kApis) / sizeof(kApis[0]);
+// The newest cudaVersion whose functions the list describes; a look-up for a newer one may return another ABI.
+inline constexpr int kNewestVersion = 13000;
+
+constexpr std::size_t index_of(Api api) noexcept {
+    return static_cast<std::size_t>(api);
+}
+constexpr const ApiInfo& info(Api api) noexcept {
+    return kApis[index_of(api)];
+}
+
+}  // namespace pincheck

@@ -1,0 +1,68 @@
+// The objects mapped into this process and the symbols they define.
+//
+// Needed at moments when libc's own look-up functions must not be called: inside a symbol resolver (a lock of the
+// loader may be held), and before a sanitizer's runtime is initialised (it intercepts them, and strcmp too, and was
+// measured to crash). So: no allocation, no libc call but dl_iterate_phdr, and that one only after the process has
+// started.
+#pragma once
+
+#include <elf.h>
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pincheck {
+
+// Own comparisons: sanitizers intercept libc's.
+bool same_text(const char* a, const char* b) noexcept;
+bool starts_with(const char* text, const char* prefix) noexcept;
+const char* base_name(const char* path) noexcept;
+
+struct ElfObject {
+    std::uintptr_t base = 0;   // load bias
+    std::uintptr_t begin = 0;  // lowest and one past the highest mapped address; 0 while the process starts
+    std::uintptr_t end = 0;
+    const char* path = "";  // "" for the program itself; owned by the loader
+    const char* soname = nullptr;
+    const ElfW(Dyn) * dynamic = nullptr;
+    const ElfW(Sym) * symbols = nullptr;
+    const char* strings = nullptr;
+    const std::uint32_t* gnu_hash = nullptr;
+    const std::uint32_t* sysv_hash = nullptr;
+    const ElfW(Phdr) * headers = nullptr;
+    std::size_t header_count = 0;
+
+    bool contains(std::uintptr_t address) const noexcept { return address >= begin && address < end; }
+    // Soname, or the file's base name where it has none.
+    const char* name() const noexcept { return soname != nullptr ? soname : base_name(path); }
+    bool is_runtime() const noexcept { return starts_with(name(), "libcudart.so"); }
+    bool is_driver() const noexcept { return starts_with(name(), "libcuda.so"); }
+    // Address of a defined function or object, or null. The first definition of that name, whatever its version.
+    void* find(const char* symbol) const noexcept;
+};
+
+// Fills in what the dynamic section says.
+ElfObject read_object(std::uintptr_t base, const char* path, const ElfW(Dyn) * dynamic) noexcept;
+
+// Calls `visit(const ElfObject&)` for each object in load order until it returns true. Before process_started() the
+// loader's list is walked directly (it holds its lock then, in the only thread), afterwards by dl_iterate_phdr.
+using Visitor = bool (*)(const ElfObject& object, void* context);
+void visit_objects(Visitor visit, void* context) noexcept;
+
+template <class F>
+void for_each_object(F&& f) noexcept {
+    visit_objects([](const ElfObject& object, void* context) { return (*static_cast<F*>(context))(object); }, &f);
+}
+
+// Called by the library's constructor.
+void process_started() noexcept;
+bool has_process_started() noexcept;
+
+// Changes whenever an object was unmapped; 0 when unknown.
+std::uint64_t objects_unmapped() noexcept;
+
+// This library's own object.
+const ElfObject& own_object() noexcept;
+
+}  // namespace pincheck

@@ -1,0 +1,253 @@
+#include "exports.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cstdint>
+
+#include "elf_objects.h"
+#include "options.h"
+#include "shapes.h"
+
+// The wrappers themselves (runtime_hooks.cpp, driver_hooks.cpp).
+extern "C" {
+#define PINCHECK_API(symbol, side, shape, lookup, since, variant) \
+    __attribute__((visibility("hidden"))) int pincheck_hook_##symbol PINCHECK_PARAMS_##shape;
+#include "report/cuda_api.def"
+#undef PINCHECK_API
+}
+
+namespace pincheck {
+namespace {
+
+constexpr std::uintptr_t kPage = 4096;
+
+void* const kWrappers[] = {
+#define PINCHECK_API(symbol, side, shape, lookup, since, variant) reinterpret_cast<void*>(&pincheck_hook_##symbol),
+#include "report/cuda_api.def"
+#undef PINCHECK_API
+};
+
+// What the loader calls for an export once it is an IFUNC. Must work in any thread, with the loader's locks held.
+template <Api A>
+void* resolver() {
+    return resolve_export(A);
+}
+
+using Resolver = void* (*)();
+constexpr Resolver kResolvers[] = {
+#define PINCHECK_API(symbol, side, shape, lookup, since, variant) &resolver<Api::symbol>,
+#include "report/cuda_api.def"
+#undef PINCHECK_API
+};
+
+const char* g_foreign_provider = nullptr;
+
+// System calls without libc: this runs inside the loader, and must leave errno alone.
+long raw_mprotect(std::uintptr_t address, std::size_t size, long protection) noexcept {
+    long result = 0;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(static_cast<long>(SYS_mprotect)), "D"(address), "S"(size), "d"(protection)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+// Number of entries in the dynamic symbol table, which no tag states: the hash tables imply it.
+std::uint32_t symbol_count(const ElfObject& object) noexcept {
+    if (object.sysv_hash != nullptr) {
+        return object.sysv_hash[1];
+    }
+    if (object.gnu_hash == nullptr) {
+        return 0;
+    }
+    const std::uint32_t buckets = object.gnu_hash[0];
+    const std::uint32_t first = object.gnu_hash[1];
+    const auto* bucket = reinterpret_cast<const std::uint32_t*>(
+        reinterpret_cast<const std::uint64_t*>(object.gnu_hash + 4) + object.gnu_hash[2]);
+    const std::uint32_t* chain = bucket + buckets;
+    std::uint32_t last = 0;
+    for (std::uint32_t i = 0; i < buckets; ++i) {
+        last = bucket[i] > last ? bucket[i] : last;
+    }
+    if (last < first) {
+        return first;
+    }
+    while ((chain[last - first] & 1) == 0) {
+        ++last;
+    }
+    return last + 1;
+}
+
+int find_api(const char* name) noexcept {
+    if (name[0] != 'c' || name[1] != 'u') {
+        return -1;
+    }
+    for (std::size_t i = 0; i < kApiCount; ++i) {
+        if (same_text(kApis[i].symbol, name)) {
+            return static_cast<int>(i);
+        }
+    }
+    return -1;
+}
+
+// Turns our own exports into IFUNCs, in the symbol table that the loader reads.
+void make_exports_ifuncs(const ElfObject& self) noexcept {
+    const std::uint32_t count = symbol_count(self);
+    const auto table = reinterpret_cast<std::uintptr_t>(self.symbols);
+    const std::uintptr_t begin = table & ~(kPage - 1);
+    const std::uintptr_t end = (table + count * sizeof(ElfW(Sym)) + kPage - 1) & ~(kPage - 1);
+    if (count == 0 || raw_mprotect(begin, end - begin, PROT_READ | PROT_WRITE) != 0) {
+        return;  // the exports stay plain functions: everything works but probing for CUDA
+    }
+    auto* symbols = const_cast<ElfW(Sym)*>(self.symbols);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        ElfW(Sym)& symbol = symbols[i];
+        if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) {
+            continue;
+        }
+        const int api = find_api(self.strings + symbol.st_name);
+        if (api >= 0) {
+            symbol.st_value = reinterpret_cast<std::uintptr_t>(kResolvers[api]) - self.base;
+            symbol.st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol.st_info), STT_GNU_IFUNC);
+        }
+    }
+    raw_mprotect(begin, end - begin, PROT_READ);
+}
+
+struct Relocations {
+    const ElfW(Rela) * entries = nullptr;
+    std::size_t count = 0;
+};
+
+// Objects relocated before us hold the plain wrapper's address. Where the true answer is another one (no CUDA, or a
+// library of the user's own), put it there.
+void correct_early_bindings(const ElfObject& object) noexcept {
+    if (object.dynamic == nullptr || object.symbols == nullptr || object.gnu_hash == nullptr) {
+        return;
+    }
+    // Undefined symbols lie before the hashed ones.
+    bool refers = false;
+    for (std::uint32_t i = 1; i < object.gnu_hash[1] && !refers; ++i) {
+        refers = find_api(object.strings + object.symbols[i].st_name) >= 0;
+    }
+    if (!refers) {
+        return;
+    }
+    Relocations parts[2];
+    for (const ElfW(Dyn)* entry = object.dynamic; entry->d_tag != DT_NULL; ++entry) {
+        switch (entry->d_tag) {
+            case DT_RELA:
+                parts[0].entries = reinterpret_cast<const ElfW(Rela)*>(entry->d_un.d_ptr);
+                break;
+            case DT_RELASZ:
+                parts[0].count = entry->d_un.d_val / sizeof(ElfW(Rela));
+                break;
+            case DT_JMPREL:
+                parts[1].entries = reinterpret_cast<const ElfW(Rela)*>(entry->d_un.d_ptr);
+                break;
+            case DT_PLTRELSZ:
+                parts[1].count = entry->d_un.d_val / sizeof(ElfW(Rela));
+                break;
+            default:
+                break;
+        }
+    }
+    for (const Relocations& part : parts) {
+        for (std::size_t i = 0; part.entries != nullptr && i < part.count; ++i) {
+            const ElfW(Rela)& relocation = part.entries[i];
+            const auto type = ELF64_R_TYPE(relocation.r_info);
+            if (type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT && type != R_X86_64_64) {
+                continue;
+            }
+            const int api = find_api(object.strings + object.symbols[ELF64_R_SYM(relocation.r_info)].st_name);
+            if (api < 0) {
+                continue;
+            }
+            auto* slot = reinterpret_cast<std::uintptr_t*>(object.base + relocation.r_offset);
+            const auto wrapper = reinterpret_cast<std::uintptr_t>(kWrappers[api]);
+            if (*slot != wrapper) {
+                continue;  // lazily bound, or bound to something else
+            }
+            const auto right = reinterpret_cast<std::uintptr_t>(resolve_export(static_cast<Api>(api)));
+            if (right == wrapper) {
+                continue;
+            }
+            // The slot may lie in a page that the loader has made read-only (RELRO); it stays writable then, which is
+            // how a lazily bound library would have it.
+            const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(slot) & ~(kPage - 1);
+            if (raw_mprotect(page, kPage, PROT_READ | PROT_WRITE) == 0) {
+                *slot = right;
+            }
+        }
+    }
+}
+
+bool is_self(const ElfObject& object) noexcept {
+    return object.dynamic == own_object().dynamic;
+}
+
+// Runs while the loader relocates this library, before any object after us in that order (the program itself is last)
+// is relocated, and before any constructor.
+void on_relocated() {
+    make_exports_ifuncs(own_object());
+    for_each_object([](const ElfObject& object) {
+        if (!is_self(object) && object.path[0] != '\0') {
+            correct_early_bindings(object);
+        }
+        return false;
+    });
+}
+
+}  // namespace
+
+void* wrapper_of(Api api) noexcept {
+    return kWrappers[index_of(api)];
+}
+
+bool is_wrapper(const void* address) noexcept {
+    for (void* wrapper : kWrappers) {
+        if (wrapper == address) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void* resolve_export(Api api) noexcept {
+    void* answer = nullptr;
+    for_each_object([&](const ElfObject& object) {
+        if (is_self(object)) {
+            return false;
+        }
+        void* real = object.find(info(api).symbol);
+        if (real == nullptr) {
+            return false;
+        }
+        const bool cuda = info(api).side == Side::runtime ? object.is_runtime() : object.is_driver();
+        if (!cuda) {
+            g_foreign_provider = info(api).symbol;
+        }
+        answer = cuda && exports_wanted() ? wrapper_of(api) : real;
+        return true;
+    });
+    return answer;
+}
+
+const char* foreign_provider_seen() noexcept {
+    return g_foreign_provider;
+}
+
+}  // namespace pincheck
+
+// An IFUNC of our own: the loader calls its resolver when it relocates us, because the anchor refers to it.
+extern "C" {
+using pincheck_anchor = void (*)();
+static void pincheck_relocated_body() {}
+__attribute__((used, visibility("hidden"))) pincheck_anchor pincheck_on_relocated() {
+    pincheck::on_relocated();
+    return &pincheck_relocated_body;
+}
+__attribute__((visibility("hidden"), ifunc("pincheck_on_relocated"))) void pincheck_relocated();
+__attribute__((used, visibility("hidden"))) pincheck_anchor pincheck_relocation_anchor = &pincheck_relocated;
+}

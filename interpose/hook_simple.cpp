@@ -1,0 +1,101 @@
+#include "hook_simple.h"
+
+#include "clock.h"
+#include "hook_copy.h"
+#include "log.h"
+#include "pointer_class.h"
+
+namespace pincheck {
+
+bool SimpleHook::before(report::SiteKind kind, report::StreamKind stream) noexcept {
+    if (!enter()) {
+        return false;
+    }
+    ThreadState& thread = t_thread;
+    copy_ = thread.last_copy;
+    copy_stream_ = thread.last_copy_stream;
+    thread.last_copy = nullptr;
+    SiteFacts facts{api(), kind};
+    facts.stream = stream;
+    // Every pin has its own stack: the report says where memory was page-locked.
+    const bool pins = kind == report::SiteKind::allocate;
+    facts.flags = static_cast<std::uint16_t>((pins ? report::kSiteExactStack : 0) |
+                                             (thread.driver_owned ? report::kSiteOnDriverThread : 0));
+    counters_ = counters_of(state(), thread, facts, caller(), rule());
+    report::ThreadSlot& slot = *thread.shard->slot;
+    report::store(slot.in_call_api, state().api_name(api()));
+    start_ns_ = now_ns();
+    report::store(slot.in_call_since_ns, start_ns_);
+    return true;
+}
+
+void SimpleHook::after(int status, std::uint64_t bytes) noexcept {
+    const std::uint64_t end_ns = now_ns();
+    report::ThreadSlot& slot = *t_thread.shard->slot;
+    report::store(slot.in_call_since_ns, std::uint64_t{0});
+    report::store(slot.calls, slot.calls + 1);
+    if (counters_ != nullptr) {
+        add_call(*counters_, {status, bytes, start_ns_, end_ns});
+    }
+    if (awaited_ && copy_ != nullptr && status == 0) {
+        report::store(copy_->then_synchronized, copy_->then_synchronized + 1);
+    }
+    leave();
+}
+
+void SimpleHook::add_range(std::uintptr_t address, std::uint64_t bytes, report::RangeKind kind,
+                           unsigned requested) noexcept {
+    const KeepErrno keep;
+    PinnedRange range;
+    range.address = address;
+    range.bytes = bytes;
+    range.kind = kind;
+    range.memory_flags =
+        kind == report::RangeKind::registered ? registration_flags(requested) : allocation_flags(requested);
+    range.site = counters_ != nullptr ? counters_->site : 0;
+    // An entry that is still there was released by a call that was not seen.
+    PinnedRange stale;
+    if (state().pinned.remove(address, stale) && stale.slot != nullptr) {
+        state().image.free_range(stale.slot);
+    }
+    range.slot = state().image.new_range();
+    if (range.slot != nullptr) {
+        report::store(range.slot->kind, kind);
+        report::store(range.slot->address, static_cast<std::uint64_t>(address));
+        report::store(range.slot->bytes, bytes);
+        report::store(range.slot->requested_flags, requested);
+        report::store(range.slot->site, range.site);
+        report::store(range.slot->thread, t_thread.shard->slot->thread);
+        report::store(range.slot->created_ns, start_ns_);
+    }
+    if (!state().pinned.insert(range)) {
+        state().image.lose(report::Loss::ranges, 1, 0, start_ns_);
+    }
+}
+
+void SimpleHook::take_range(std::uintptr_t address) noexcept {
+    if (!state().pinned.remove(address, taken_)) {
+        taken_ = PinnedRange{};
+    }
+}
+
+void SimpleHook::range_released(int status) noexcept {
+    if (taken_.address == 0) {
+        return;
+    }
+    if (status != 0) {
+        state().pinned.insert(taken_);
+    } else if (taken_.slot != nullptr) {
+        state().image.free_range(taken_.slot);
+    }
+}
+
+void SimpleHook::waits_for_stream(void* stream) noexcept {
+    awaited_ = copy_ != nullptr && stream_identity(api(), stream) == copy_stream_;
+}
+
+void SimpleHook::waits_for_everything() noexcept {
+    awaited_ = copy_ != nullptr;
+}
+
+}  // namespace pincheck

@@ -1,0 +1,37 @@
+// Page-locking and releasing host memory, and waiting: calls whose facts are simple. One hook each way.
+#pragma once
+
+#include "hook.h"
+#include "recorder.h"
+
+namespace pincheck {
+
+class SimpleHook : public Hook {
+  public:
+    using Hook::Hook;
+
+    // False: pass on unrecorded.
+    bool before(report::SiteKind kind, report::StreamKind stream = report::StreamKind::none) noexcept;
+    void after(int status, std::uint64_t bytes) noexcept;
+
+    // A page-locked range came to be; call between before() and after(), on success.
+    void add_range(std::uintptr_t address, std::uint64_t bytes, report::RangeKind kind, unsigned requested) noexcept;
+    // A range is about to be released. It is taken out of the map before the real call, since another thread may get
+    // the same address right after it; put back when the call failed.
+    void take_range(std::uintptr_t address) noexcept;
+    void range_released(int status) noexcept;
+
+    // The wait that this call is: does it wait for the stream of the thread's last copy?
+    void waits_for_stream(void* stream) noexcept;
+    void waits_for_everything() noexcept;
+
+  private:
+    report::CounterSlot* counters_ = nullptr;
+    report::CounterSlot* copy_ = nullptr;  // the copy that the previous call of this thread made
+    std::uintptr_t copy_stream_ = 0;
+    bool awaited_ = false;
+    PinnedRange taken_{};
+    std::uint64_t start_ns_ = 0;
+};
+
+}  // namespace pincheck

@@ -1,0 +1,264 @@
+#include "lifecycle.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <new>
+
+#include "clock.h"
+#include "coverage.h"
+#include "elf_objects.h"
+#include "log.h"
+#include "options.h"
+#include "process_info.h"
+#include "real.h"
+#include "report_file.h"
+#include "stack.h"
+
+namespace pincheck {
+
+std::atomic<LifePage*> g_life{nullptr};
+
+namespace {
+
+constexpr std::uint64_t kSnapshotNs = 250'000'000;
+constexpr std::uint64_t kStartWaitNs = 500'000'000;
+constexpr std::uint64_t kExitWaitNs = 2'000'000'000;
+
+// How many States this process and its forebears have had: survives a fork, unlike the page.
+std::atomic<std::uint64_t> g_generation{0};
+
+// What the starting thread, the tool thread and the exit handler say to each other.
+struct Writer {
+    State* state;
+    pid_t pid;
+    ReportFile file;
+    char name[512];
+    char directory[PATH_MAX];
+    std::atomic<std::uint32_t> opened;    // 1: create() was tried
+    std::atomic<std::uint32_t> finish;    // 1: write the final snapshot
+    std::atomic<std::uint32_t> finished;  // 1: written
+};
+std::atomic<Writer*> g_writer{nullptr};
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t while_value, std::uint64_t ns) noexcept {
+    const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_value, &limit, nullptr, 0);
+}
+
+void set_and_wake(std::atomic<std::uint32_t>& word) noexcept {
+    word.store(1, std::memory_order_release);
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void wait_until_set(std::atomic<std::uint32_t>& word, std::uint64_t ns) noexcept {
+    const std::uint64_t deadline = now_ns() + ns;
+    for (std::uint64_t now = now_ns(); word.load(std::memory_order_acquire) == 0 && now < deadline; now = now_ns()) {
+        futex_wait(word, 0, deadline - now);
+    }
+}
+
+// The tool thread. All signals are blocked: a SIGXFSZ or SIGPIPE of ours must not reach the program.
+void* write_reports(void* data) {
+    Writer& writer = *static_cast<Writer*>(data);
+    prctl_name();
+    writer.file.own_descriptors();
+    writer.file.create(writer.name, writer.directory, start_settings().temporary_directory);
+    set_and_wake(writer.opened);
+    std::uint64_t unmapped = objects_unmapped();
+    report::FileState state = report::FileState::running;
+    while (writer.file.is_open()) {
+        const bool finish = writer.finish.load(std::memory_order_acquire) != 0;
+        if (finish) {
+            state = report::FileState::ended;
+        }
+        const std::uint64_t now = objects_unmapped();
+        if (now != unmapped) {
+            unmapped = now;
+            forget_callers();
+        }
+        note_libraries(*writer.state);
+        writer.file.write(writer.state->image, now_ns(), state);
+        if (finish && writer.finished.load(std::memory_order_relaxed) == 0) {
+            set_and_wake(writer.finished);
+        }
+        // After the end no request can come: plain waits until the process is gone.
+        futex_wait(writer.finish, state == report::FileState::ended ? 1 : 0, kSnapshotNs);
+    }
+    set_and_wake(writer.finished);
+    return nullptr;
+}
+
+bool start_thread(Writer& writer) noexcept {
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) {
+        return false;
+    }
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, 256 * 1024);
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    const bool started = pthread_create(&thread, &attributes, &write_reports, &writer) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+LifePage* life_page() noexcept {
+    LifePage* page = g_life.load(std::memory_order_acquire);
+    if (page != nullptr) {
+        return page;
+    }
+    void* memory = map_memory(4096);
+    if (memory == nullptr) {
+        return nullptr;
+    }
+    // Before Linux 4.14 a child would go on writing into its copy of the parent's State: harmless, and not written.
+    madvise(memory, 4096, MADV_WIPEONFORK);
+    auto* fresh = new (memory) LifePage{};
+    if (g_life.compare_exchange_strong(page, fresh, std::memory_order_acq_rel)) {
+        return fresh;
+    }
+    unmap_memory(memory, 4096);
+    return page;
+}
+
+State* make_state() noexcept {
+    const std::uint64_t start_ns = now_ns();
+    report::Image* image =
+        report::Image::create(report::ImageLimits{}, static_cast<std::uint32_t>(getpid()), start_ns, realtime_ns());
+    void* memory = image != nullptr ? map_memory(sizeof(State)) : nullptr;
+    if (memory == nullptr) {
+        return nullptr;
+    }
+    auto* state = new (memory) State(*image);
+    state->start_ns = start_ns;
+    state->generation = g_generation.fetch_add(1) + 1;
+    state->after_fork = state->generation > 1;
+    return state;
+}
+
+Writer* make_writer(State& state) noexcept {
+    void* memory = map_memory(sizeof(Writer));
+    if (memory == nullptr) {
+        return nullptr;
+    }
+    auto* writer = new (memory) Writer{};
+    writer->state = &state;
+    writer->pid = getpid();
+    // The directory of the first call: the program may change it before the tool thread gets there.
+    if (getcwd(writer->directory, sizeof(writer->directory)) == nullptr) {
+        std::snprintf(writer->directory, sizeof(writer->directory), "%s", start_settings().temporary_directory);
+    }
+    if (!report_name(writer->name, sizeof(writer->name))) {
+        say(Level::problem, "the output name is too long; no report is made");
+        return nullptr;
+    }
+    return writer;
+}
+
+void complain_about(Writer& writer) noexcept {
+    if (writer.file.problem()[0] != '\0') {
+        say(Level::problem, "%s", writer.file.problem());
+    }
+}
+
+// The one thread that won: everything that may take a lock of the loader's happens here, after the State is visible.
+void finish_start(State& state) noexcept {
+    if (options().complaint[0] != '\0' && !state.after_fork) {
+        say(Level::problem, "%s", options().complaint);
+    }
+    record_process(state);
+    if (!state.after_fork && options().stacks) {
+        open_unwinder();
+    }
+    note_start(state);
+    Writer* writer = make_writer(state);
+    if (writer == nullptr || !start_thread(*writer)) {
+        say(Level::problem, "cannot start a thread: %s; no report is made", std::strerror(errno));
+        return;
+    }
+    g_writer.store(writer, std::memory_order_release);
+    wait_until_set(writer->opened, kStartWaitNs);
+    if (writer->opened.load() != 0) {
+        complain_about(*writer);
+        if (writer->file.is_open()) {
+            say(Level::note, "writing %s", writer->file.path());
+        }
+    }
+}
+
+// A thread whose first call comes while another one starts the tool. Bounded: the starter may wait for a lock of the
+// loader's that this very thread holds (a constructor that calls CUDA).
+void wait_for_starter() noexcept {
+    const std::uint64_t deadline = now_ns() + kStartWaitNs;
+    while (unwinder() <= Unwinder::opening && options().stacks && now_ns() < deadline) {
+        sched_yield();
+    }
+}
+
+__attribute__((constructor)) void on_load() {
+    const KeepErrno keep;
+    process_started();
+    start_settings();
+}
+
+__attribute__((destructor)) void on_exit() {
+    State* state = current_state();
+    Writer* writer = g_writer.load(std::memory_order_acquire);
+    // A fork's child that is inert has its parent's writer in its memory, but not the thread.
+    if (state == nullptr || writer == nullptr || writer->state != state || writer->pid != getpid()) {
+        return;
+    }
+    const KeepErrno keep;
+    const bool had_problem = writer->file.problem()[0] != '\0';
+    set_and_wake(writer->finish);
+    wait_until_set(writer->finished, kExitWaitNs);
+    if (!had_problem) {
+        complain_about(*writer);
+    }
+}
+
+}  // namespace
+
+State* start() noexcept {
+    const KeepErrno keep;
+    process_started();
+    LifePage* page = life_page();
+    if (page == nullptr || page->gave_up.load(std::memory_order_acquire) != 0) {
+        return nullptr;
+    }
+    std::uint32_t expected = 0;
+    if (!page->starting.compare_exchange_strong(expected, 1)) {
+        while (page->state.load(std::memory_order_acquire) == nullptr && page->gave_up.load() == 0) {
+            sched_yield();  // the other thread is between two allocations
+        }
+        wait_for_starter();
+        return page->state.load(std::memory_order_acquire);
+    }
+    State* state = make_state();
+    if (state == nullptr) {
+        page->gave_up.store(1, std::memory_order_release);
+        say(Level::problem, "no memory for the report; nothing is recorded");
+        return nullptr;
+    }
+    page->state.store(state, std::memory_order_release);
+    finish_start(*state);
+    return state;
+}
+
+}  // namespace pincheck

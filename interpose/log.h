@@ -1,0 +1,23 @@
+// One line on stderr, "pincheck: …", written with a single system call. errno is kept.
+#pragma once
+
+namespace pincheck {
+
+enum class Level { problem = 1, note = 2 };
+
+// printf-style; nothing is printed when options say verbosity is below `level`.
+void say(Level level, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+
+// Keeps errno over a scope: the program's own value must survive whatever the tool does.
+class KeepErrno {
+  public:
+    KeepErrno() noexcept;
+    ~KeepErrno();
+    KeepErrno(const KeepErrno&) = delete;
+    KeepErrno& operator=(const KeepErrno&) = delete;
+
+  private:
+    int saved_;
+};
+
+}  // namespace pincheck

@@ -1,0 +1,42 @@
+// PINCHECK_OPTIONS=key=value:key=value, read once. A set-id process has none: its options are the defaults.
+#pragma once
+
+#include <cstdint>
+
+namespace pincheck {
+
+struct Options {
+    char output[512] = "pincheck-%e-%t-%h-%p.pcr";
+    bool stacks = true;
+    std::uint32_t depth = 16;
+    bool exports = true;
+    bool dlsym = true;
+    bool full_command_line = true;
+    int verbosity = 1;         // 0 silent, 1 problems, 2 also what was done
+    char complaint[256] = "";  // first unknown key or bad value, for one line on stderr; "" when there is none
+    char text[1024] = "";      // as given
+};
+
+// Parses `text` over the defaults. Pure.
+Options parse_options(const char* text) noexcept;
+
+// What the tool needs of the environment that the process was started with, copied by the library's constructor: later
+// the program may have written over it (setproctitle does).
+struct Start {
+    Options options;
+    char temporary_directory[256] = "/tmp";
+    char rank[16] = "";  // of the MPI or launcher job; "" when there is none
+};
+const Start& start_settings() noexcept;
+inline const Options& options() noexcept {
+    return start_settings().options;
+}
+
+// exports= and dlsym= alone, cheap and valid before anything else.
+bool exports_wanted() noexcept;
+bool dlsym_wanted() noexcept;
+
+// Value of an environment variable as the process was started with, or null. Null for set-id processes.
+const char* start_environment(const char* name) noexcept;
+
+}  // namespace pincheck

@@ -1,0 +1,113 @@
+#include "pointer_class.h"
+
+#include "real.h"
+
+namespace pincheck {
+namespace {
+
+using report::MemoryClass;
+
+// From cuda.h; the numbers are part of the driver's ABI (checked by tests/unit/abi_test.cpp).
+constexpr int kAttributeMemoryType = 2;
+constexpr int kAttributeIsManaged = 8;
+constexpr int kAttributeRangeStart = 11;
+constexpr int kAttributeRangeSize = 12;
+constexpr unsigned kMemoryTypeHost = 1;
+constexpr unsigned kMemoryTypeDevice = 2;
+constexpr unsigned kMemoryTypeArray = 3;
+constexpr unsigned kMemoryTypeUnified = 4;
+constexpr int kNotInitialized = 3;
+
+struct Answer {
+    int status = 0;
+    unsigned type = 0;
+    unsigned managed = 0;
+    std::uintptr_t start = 0;
+    std::uint64_t bytes = 0;
+};
+
+Answer ask(const Driver& driver, std::uintptr_t pointer) noexcept {
+    Answer answer;
+    const int attributes[] = {kAttributeMemoryType, kAttributeIsManaged, kAttributeRangeStart, kAttributeRangeSize};
+    void* values[] = {&answer.type, &answer.managed, &answer.start, &answer.bytes};
+    answer.status = driver.pointer_get_attributes(4, attributes, values, pointer);
+    return answer;
+}
+
+void take_range(const PinnedRange& range, PointerClass& result) noexcept {
+    result.memory.kind = range.kind == report::RangeKind::registered ? MemoryClass::registered : MemoryClass::pinned;
+    result.memory.flags = range.memory_flags;
+    result.allocation_site = range.site;
+}
+
+PointerClass classify_by_map(const State& state, std::uintptr_t pointer, std::uint64_t bytes) noexcept {
+    PointerClass result;
+    PinnedRange range;
+    if (state.pinned.find_containing(pointer, range)) {
+        take_range(range, result);
+        if (bytes > range.bytes - (pointer - range.address)) {
+            result.memory.kind = MemoryClass::unknown;
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t bytes, bool may_ask) noexcept {
+    const Driver* known = driver();
+    if (!may_ask || known == nullptr || known->pointer_get_attributes == nullptr) {
+        return classify_by_map(state, pointer, bytes);
+    }
+    PointerClass result;
+    const Answer answer = ask(*known, pointer);
+    if (answer.status != 0) {
+        result.ask_again = answer.status == kNotInitialized;
+        return result;
+    }
+    if (answer.managed != 0) {
+        result.memory.kind = MemoryClass::managed;
+        return result;
+    }
+    switch (answer.type) {
+        case kMemoryTypeHost: {
+            PinnedRange range;
+            if (state.pinned.find(answer.start, range)) {
+                take_range(range, result);
+            } else {
+                result.memory.kind = MemoryClass::pinned;
+            }
+            const bool ends_inside = bytes <= answer.bytes - (pointer - answer.start);
+            if (!ends_inside && ask(*known, pointer + bytes - 1).type != kMemoryTypeHost) {
+                result.memory.kind = MemoryClass::partly_registered;
+            }
+            return result;
+        }
+        case kMemoryTypeDevice:
+        case kMemoryTypeArray:
+        case kMemoryTypeUnified:
+            result.memory.kind = MemoryClass::device;
+            return result;
+        default:
+            break;
+    }
+    const bool end_locked = bytes > 1 && ask(*known, pointer + bytes - 1).type == kMemoryTypeHost;
+    result.memory.kind = end_locked ? MemoryClass::partly_registered : MemoryClass::pageable;
+    return result;
+}
+
+std::uint16_t allocation_flags(unsigned requested) noexcept {
+    using namespace report;
+    return static_cast<std::uint16_t>(kMemoryFlagsKnown | ((requested & 1) != 0 ? kMemoryPortable : 0) |
+                                      ((requested & 2) != 0 ? kMemoryMapped : 0) |
+                                      ((requested & 4) != 0 ? kMemoryWriteCombined : 0));
+}
+
+std::uint16_t registration_flags(unsigned requested) noexcept {
+    using namespace report;
+    return static_cast<std::uint16_t>(
+        kMemoryFlagsKnown | ((requested & 1) != 0 ? kMemoryPortable : 0) | ((requested & 2) != 0 ? kMemoryMapped : 0) |
+        ((requested & 4) != 0 ? kMemoryIoMemory : 0) | ((requested & 8) != 0 ? kMemoryReadOnly : 0));
+}
+
+}  // namespace pincheck

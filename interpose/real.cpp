@@ -1,0 +1,312 @@
+#include "real.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "elf_objects.h"
+
+namespace pincheck {
+namespace {
+
+constexpr unsigned kMaxRuntimes = 8;
+constexpr unsigned kMaxDrivers = 4;
+constexpr unsigned kMaxLookupObjects = 64;
+
+void copy_text(char* target, std::size_t size, const char* text) noexcept {
+    std::size_t i = 0;
+    for (; i + 1 < size && text[i] != '\0'; ++i) {
+        target[i] = text[i];
+    }
+    target[i] = '\0';
+}
+
+// ---- Driver
+// ----------------------------------------------------------------------------------------------------------
+
+std::atomic<const Driver*> g_driver{nullptr};
+Driver g_drivers[kMaxDrivers];
+std::atomic<unsigned> g_driver_count{0};
+
+template <class F>
+void find_into(F& target, const ElfObject& object, const char* symbol) noexcept {
+    target = reinterpret_cast<F>(object.find(symbol));
+}
+
+void read_driver(Driver& driver, const ElfObject& object) noexcept {
+    driver.base = object.base;
+    driver.begin = object.begin;
+    driver.end = object.end;
+    copy_text(driver.path, sizeof(driver.path), object.path);
+    for (std::size_t i = 0; i < kApiCount; ++i) {
+        driver.functions[i] = kApis[i].side == Side::driver ? object.find(kApis[i].symbol) : nullptr;
+    }
+    find_into(driver.pointer_get_attributes, object, "cuPointerGetAttributes");
+    find_into(driver.driver_get_version, object, "cuDriverGetVersion");
+    find_into(driver.ctx_get_device, object, "cuCtxGetDevice");
+    find_into(driver.device_get_name, object, "cuDeviceGetName");
+    find_into(driver.device_get_attribute, object, "cuDeviceGetAttribute");
+}
+
+// ---- Runtimes
+// --------------------------------------------------------------------------------------------------------
+
+struct Runtime {
+    std::atomic<std::uintptr_t> base{0};  // set last; 0: unused
+    char path[256] = "";
+    void* functions[kApiCount] = {};
+};
+Runtime g_runtimes[kMaxRuntimes];
+std::atomic<unsigned> g_runtime_count{0};
+std::atomic<bool> g_runtime_writer{false};
+
+// Index of the runtime with that load address; reads its functions when it is new.
+std::uint8_t index_of_runtime(const ElfObject& object) noexcept {
+    for (;;) {
+        const unsigned count = g_runtime_count.load(std::memory_order_acquire);
+        for (unsigned i = 0; i < count; ++i) {
+            if (g_runtimes[i].base.load(std::memory_order_acquire) == object.base &&
+                g_runtimes[i].functions[0] == object.find(kApis[0].symbol)) {
+                return static_cast<std::uint8_t>(i);
+            }
+        }
+        if (count == kMaxRuntimes) {
+            return kNoRuntime;
+        }
+        bool expected = false;
+        if (!g_runtime_writer.compare_exchange_strong(expected, true)) {
+            continue;  // another thread is adding one, perhaps this very one; it makes no call while it does
+        }
+        if (g_runtime_count.load(std::memory_order_acquire) == count) {
+            Runtime& runtime = g_runtimes[count];
+            copy_text(runtime.path, sizeof(runtime.path), object.path);
+            for (std::size_t i = 0; i < kApiCount; ++i) {
+                runtime.functions[i] = kApis[i].side == Side::runtime ? object.find(kApis[i].symbol) : nullptr;
+            }
+            runtime.base.store(object.base, std::memory_order_release);
+            g_runtime_count.store(count + 1, std::memory_order_release);
+        }
+        g_runtime_writer.store(false);
+    }
+}
+
+// ---- Callers
+// ---------------------------------------------------------------------------------------------------------
+
+// One word an entry: the return address (user addresses have 47 bits) above 8 bits of rule.
+constexpr unsigned kCallers = 4096;
+constexpr unsigned kWays = 8;
+std::atomic<std::uint64_t> g_callers[kCallers];
+
+std::uint64_t encode(std::uintptr_t address, CallerRule rule) noexcept {
+    return (static_cast<std::uint64_t>(address) << 8) | (rule.is_cuda ? 0x80u : 0u) |
+           (rule.may_hold_runtime ? 0x40u : 0u) | rule.runtime | 0x20u;
+}
+CallerRule decode(std::uint64_t word) noexcept {
+    return {(word & 0x80u) != 0, (word & 0x40u) != 0, static_cast<std::uint8_t>(word & 0x1fu)};
+}
+unsigned slot_of(std::uintptr_t address) noexcept {
+    return static_cast<unsigned>((address * 0x9e3779b97f4a7c15ull) >> 52) & (kCallers - 1);
+}
+
+std::atomic<std::uintptr_t> g_lookup_objects[kMaxLookupObjects];
+
+bool object_looked_up(std::uintptr_t base) noexcept {
+    for (const auto& entry : g_lookup_objects) {
+        const std::uintptr_t seen = entry.load(std::memory_order_relaxed);
+        if (seen == base + 1) {
+            return true;
+        }
+        if (seen == 0) {
+            return false;
+        }
+    }
+    return true;  // the table is full: assume it
+}
+
+// All objects, copied, for walks over their dependencies. Only taken where a process has more than one runtime.
+struct ObjectList {
+    static constexpr std::size_t kCapacity = 2048;
+    ElfObject* objects = nullptr;
+    bool* visited = nullptr;
+    std::size_t count = 0;
+
+    ObjectList() noexcept {
+        constexpr std::size_t kBytes = kCapacity * (sizeof(ElfObject) + sizeof(bool));
+        void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) {
+            return;
+        }
+        objects = static_cast<ElfObject*>(memory);
+        visited = reinterpret_cast<bool*>(objects + kCapacity);
+        for_each_object([this](const ElfObject& object) {
+            objects[count++] = object;
+            return count == kCapacity;
+        });
+    }
+    ~ObjectList() {
+        if (objects != nullptr) {
+            munmap(objects, kCapacity * (sizeof(ElfObject) + sizeof(bool)));
+        }
+    }
+    ObjectList(const ObjectList&) = delete;
+    ObjectList& operator=(const ObjectList&) = delete;
+};
+
+// The runtime among the dependencies of the object with load address `base`, breadth first as the loader resolves.
+const ElfObject* runtime_needed_by(ObjectList& list, std::uintptr_t base) noexcept {
+    if (list.objects == nullptr) {
+        return nullptr;
+    }
+    std::uint16_t queue[ObjectList::kCapacity];
+    std::size_t head = 0;
+    std::size_t tail = 0;
+    for (std::size_t i = 0; i < list.count; ++i) {
+        if (list.objects[i].base == base) {
+            list.visited[i] = true;
+            queue[tail++] = static_cast<std::uint16_t>(i);
+        }
+    }
+    while (head < tail) {
+        const ElfObject& object = list.objects[queue[head++]];
+        if (object.is_runtime()) {
+            return &object;
+        }
+        for (const ElfW(Dyn)* entry = object.dynamic; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+            if (entry->d_tag != DT_NEEDED || object.strings == nullptr) {
+                continue;
+            }
+            const char* needed = base_name(object.strings + entry->d_un.d_val);
+            for (std::size_t i = 0; i < list.count; ++i) {
+                if (!list.visited[i] && same_text(list.objects[i].name(), needed)) {
+                    list.visited[i] = true;
+                    queue[tail++] = static_cast<std::uint16_t>(i);
+                }
+            }
+        }
+    }
+    return nullptr;
+}
+
+CallerRule find_rule(std::uintptr_t return_address) noexcept {
+    CallerRule rule;
+    rule.runtime = kNoRuntime;
+    std::uintptr_t caller_base = 0;
+    unsigned runtimes = 0;
+    for_each_object([&](const ElfObject& object) {
+        if (object.contains(return_address)) {
+            caller_base = object.base;
+            rule.is_cuda = object.is_runtime() || object.is_driver();
+            rule.may_hold_runtime = !rule.is_cuda && object_looked_up(object.base);
+        }
+        if (object.is_runtime()) {
+            const std::uint8_t index = index_of_runtime(object);
+            rule.runtime = runtimes == 0 ? index : rule.runtime;
+            ++runtimes;
+        }
+        return false;
+    });
+    if (runtimes > 1) {
+        ObjectList list;
+        const ElfObject* own = runtime_needed_by(list, caller_base);
+        rule.runtime = own != nullptr ? index_of_runtime(*own) : rule.runtime;
+    }
+    return rule;
+}
+
+}  // namespace
+
+const Driver* driver() noexcept {
+    const Driver* known = g_driver.load(std::memory_order_acquire);
+    return known != nullptr ? known : find_driver_again();
+}
+
+const Driver* find_driver_again() noexcept {
+    const Driver* known = g_driver.load(std::memory_order_acquire);
+    const Driver* result = nullptr;
+    for_each_object([&](const ElfObject& object) {
+        if (!object.is_driver() || object.find("cuInit") == nullptr) {
+            return false;
+        }
+        if (known != nullptr && known->base == object.base && known->begin == object.begin) {
+            result = known;
+            return true;
+        }
+        const unsigned index = g_driver_count.fetch_add(1);
+        if (index >= kMaxDrivers) {
+            g_driver_count.store(kMaxDrivers);
+            return true;
+        }
+        read_driver(g_drivers[index], object);
+        result = &g_drivers[index];
+        return true;
+    });
+    if (result != nullptr && result != known) {
+        g_driver.store(result, std::memory_order_release);
+    }
+    return result;
+}
+
+CallerRule caller_rule(std::uintptr_t return_address) noexcept {
+    const unsigned first = slot_of(return_address);
+    for (unsigned way = 0; way < kWays; ++way) {
+        const std::uint64_t word = g_callers[(first + way) & (kCallers - 1)].load(std::memory_order_relaxed);
+        if ((word >> 8) == return_address) {
+            return decode(word);
+        }
+        if (word == 0) {
+            break;
+        }
+    }
+    const CallerRule rule = find_rule(return_address);
+    const std::uint64_t word = encode(return_address, rule);
+    for (unsigned way = 0; way < kWays; ++way) {
+        std::uint64_t expected = 0;
+        auto& entry = g_callers[(first + way) & (kCallers - 1)];
+        if (entry.compare_exchange_strong(expected, word) || (expected >> 8) == return_address) {
+            return rule;
+        }
+    }
+    g_callers[first].store(word, std::memory_order_relaxed);
+    return rule;
+}
+
+void forget_callers() noexcept {
+    for (auto& entry : g_callers) {
+        entry.store(0, std::memory_order_relaxed);
+    }
+    // g_lookup_objects is kept: a new object at the address of one that looked functions up only gets a longer key.
+}
+
+void note_lookup_from(std::uintptr_t return_address) noexcept {
+    for_each_object([&](const ElfObject& object) {
+        if (!object.contains(return_address)) {
+            return false;
+        }
+        for (auto& entry : g_lookup_objects) {
+            std::uintptr_t seen = entry.load(std::memory_order_relaxed);
+            if (seen == 0 && entry.compare_exchange_strong(seen, object.base + 1)) {
+                forget_callers();  // rules made before this look-up
+                return true;
+            }
+            if (seen == object.base + 1) {
+                return true;
+            }
+        }
+        return true;
+    });
+}
+
+void* runtime_function(Api api, CallerRule rule) noexcept {
+    if (rule.runtime >= g_runtime_count.load(std::memory_order_acquire)) {
+        return nullptr;
+    }
+    return g_runtimes[rule.runtime].functions[index_of(api)];
+}
+
+const char* runtime_path(unsigned index) noexcept {
+    return index < g_runtime_count.load(std::memory_order_acquire) ? g_runtimes[index].path : nullptr;
+}
+
+}  // namespace pincheck

@@ -1,0 +1,67 @@
+// The real functions behind the hooks, and who is calling.
+//
+// Driver: the exported functions of the one libcuda.so.1 in the process (its look-up returns the same addresses;
+// measured: H200, driver 580.159.04, tests/conformance). Runtime: those of the *caller's own* libcudart, since two
+// runtimes can be in one process. Found in the mapped objects themselves: no dlopen, no reference held, no lock but the
+// loader's inside dl_iterate_phdr.
+#pragma once
+
+#include <cstdint>
+
+#include "api.h"
+
+namespace pincheck {
+
+// What a hook returns when no CUDA library can be found behind it: cudaErrorInitializationError and
+// CUDA_ERROR_NOT_INITIALIZED are both 3.
+inline constexpr int kNoCuda = 3;
+
+struct Driver {
+    std::uintptr_t base = 0;
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    char path[256] = "";
+    void* functions[kApiCount] = {};  // null where this driver lacks it
+    // For the tool's own questions.
+    int (*pointer_get_attributes)(unsigned, const int*, void**, unsigned long long) = nullptr;
+    int (*driver_get_version)(int*) = nullptr;
+    int (*ctx_get_device)(int*) = nullptr;
+    int (*device_get_name)(char*, int, int) = nullptr;
+    int (*device_get_attribute)(int*, int, int) = nullptr;
+
+    bool contains(const void* address) const noexcept {
+        const auto value = reinterpret_cast<std::uintptr_t>(address);
+        return value >= begin && value < end;
+    }
+};
+
+// The loaded driver, or null. Cheap after the first success.
+const Driver* driver() noexcept;
+// Looks again: a driver that was unloaded and loaded anew lies elsewhere.
+const Driver* find_driver_again() noexcept;
+
+// What is known about a return address. Cached; forgotten when an object is unmapped (see forget_callers()).
+struct CallerRule {
+    bool is_cuda = false;           // the address lies in libcudart or libcuda
+    bool may_hold_runtime = false;  // its object looked functions up through cuGetProcAddress: a static runtime perhaps
+    std::uint8_t runtime = 0;       // index of the runtime that this caller's own libraries name; kNoRuntime: none
+};
+inline constexpr std::uint8_t kNoRuntime = 31;
+
+CallerRule caller_rule(std::uintptr_t return_address) noexcept;
+void forget_callers() noexcept;
+
+// Remembers that the object holding `return_address` asked cuGetProcAddress.
+void note_lookup_from(std::uintptr_t return_address) noexcept;
+
+// The function behind a hook; null when there is none.
+void* runtime_function(Api api, CallerRule rule) noexcept;
+inline void* driver_function(Api api) noexcept {
+    const Driver* found = driver();
+    return found != nullptr ? found->functions[index_of(api)] : nullptr;
+}
+
+// Paths of the runtimes seen so far, for coverage; null past the last.
+const char* runtime_path(unsigned index) noexcept;
+
+}  // namespace pincheck

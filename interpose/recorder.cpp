@@ -1,0 +1,332 @@
+#include "recorder.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "clock.h"
+#include "lifecycle.h"
+#include "log.h"
+#include "memory.h"
+#include "options.h"
+
+namespace pincheck {
+
+thread_local constinit ThreadState t_thread __attribute__((tls_model("initial-exec")));
+
+namespace {
+
+using report::CounterSlot;
+
+// A key reaches past a static runtime's own frames (three; measured: cudart 13.0.96) into the code that called it.
+constexpr std::size_t kKeyDepth = 6;
+// Room is kept for the overflow sites of each API.
+constexpr std::uint32_t kMaxSites = 30000;
+
+std::uint64_t pack(const SiteFacts& facts) noexcept {
+    const auto memory = [](const report::Memory& m) {
+        return static_cast<std::uint64_t>(m.kind) | static_cast<std::uint64_t>(m.flags & 0xff) << 4 |
+               static_cast<std::uint64_t>(m.flags >> 15) << 12;
+    };
+    return static_cast<std::uint64_t>(facts.api) | static_cast<std::uint64_t>(facts.kind) << 16 |
+           static_cast<std::uint64_t>(facts.direction) << 20 | static_cast<std::uint64_t>(facts.stream) << 24 |
+           static_cast<std::uint64_t>(facts.flags & 0xff) << 28 | memory(facts.destination) << 36 |
+           memory(facts.source) << 50;
+}
+
+Hash128 hash_of(std::uint64_t what, const std::uintptr_t* addresses, std::size_t count) noexcept {
+    Hasher hasher;
+    hasher.add(what);
+    for (std::size_t i = 0; i < count; ++i) {
+        hasher.add(addresses[i]);
+    }
+    return hasher.result();
+}
+
+CounterSlot* find_in_shard(const Shard& shard, Hash128 key) noexcept {
+    for (std::uint32_t i = static_cast<std::uint32_t>(key.low) & (shard.capacity - 1);;
+         i = (i + 1) & (shard.capacity - 1)) {
+        const Shard::Entry& entry = shard.entries[i];
+        if (entry.key == key) {
+            return entry.counter;
+        }
+        if (entry.counter == nullptr) {
+            return nullptr;
+        }
+    }
+}
+
+void place_in_shard(Shard& shard, Hash128 key, CounterSlot* counter) noexcept {
+    std::uint32_t i = static_cast<std::uint32_t>(key.low) & (shard.capacity - 1);
+    while (shard.entries[i].counter != nullptr) {
+        i = (i + 1) & (shard.capacity - 1);
+    }
+    shard.entries[i] = {key, counter};
+    ++shard.count;
+}
+
+bool reserve_in_shard(Shard& shard) noexcept {
+    if ((shard.count + 1) * 2 <= shard.capacity) {
+        return true;
+    }
+    const std::uint32_t capacity = shard.capacity == 0 ? 128 : shard.capacity * 2;
+    auto* entries = map_array<Shard::Entry>(capacity);
+    if (entries == nullptr) {
+        return shard.count + 1 < shard.capacity;
+    }
+    Shard::Entry* old = shard.entries;
+    const std::uint32_t old_capacity = shard.capacity;
+    shard.entries = entries;
+    shard.capacity = capacity;
+    shard.count = 0;
+    for (std::uint32_t i = 0; i < old_capacity; ++i) {
+        if (old[i].counter != nullptr) {
+            place_in_shard(shard, old[i].key, old[i].counter);
+        }
+    }
+    unmap_memory(old, old_capacity * sizeof(Shard::Entry));
+    return true;
+}
+
+// Called with sites_mutex held. 0 when the stack was dropped.
+std::uint32_t stack_id(State& state, const Backtrace& trace) noexcept {
+    const Hash128 key = hash_of(trace.unwound ? 1 : 2, trace.addresses, trace.count);
+    if (const std::uint32_t* known = state.stacks.find(key)) {
+        return *known;
+    }
+    report::Frame frames[kMaxDepth];
+    state.modules.resolve(trace.addresses, trace.count, frames);
+    const std::uint32_t id = state.image.add_stack(
+        {frames, trace.count}, trace.unwound ? report::StackOrigin::unwound : report::StackOrigin::return_address,
+        trace.cut);
+    if (id != 0) {
+        state.stacks.insert(key, id);
+    }
+    return id;
+}
+
+struct SiteKey {
+    Hash128 hash;
+    const std::uintptr_t* frames;
+    std::size_t count;
+};
+
+// Called with sites_mutex held.
+std::uint32_t create_site(State& state, const SiteFacts& facts, const SiteKey& key, const Backtrace& trace) noexcept {
+    report::SiteRecord record{};
+    record.api = state.api_name(facts.api);
+    record.kind = facts.kind;
+    record.direction = facts.direction;
+    record.stream = facts.stream;
+    record.destination = facts.destination;
+    record.source = facts.source;
+    record.flags = facts.flags;
+    const bool overflow = (facts.flags & report::kSiteOverflow) != 0;
+    record.stack = overflow ? 0 : stack_id(state, trace);
+    report::Frame frames[report::kMaxKeyFrames];
+    const std::size_t count = key.count < report::kMaxKeyFrames ? key.count : report::kMaxKeyFrames;
+    state.modules.resolve(key.frames, count, frames);
+    const std::uint32_t id = state.image.add_site(record, {frames, count});
+    if (id != 0) {
+        state.sites.insert(key.hash, id);
+        ++state.site_count;
+    }
+    return id;
+}
+
+// The id of the site, made if it is new; 0 when it was dropped.
+std::uint32_t site_id(State& state, SiteFacts facts, SiteKey key, const Backtrace& trace) noexcept {
+    const std::lock_guard lock(state.sites_mutex);
+    if (const std::uint32_t* known = state.sites.find(key.hash)) {
+        return *known;
+    }
+    if (state.site_count < kMaxSites) {
+        return create_site(state, facts, key, trace);
+    }
+    state.image.lose(report::Loss::sites, 1, 0, now_ns());
+    facts.flags = static_cast<std::uint16_t>((facts.flags & ~report::kSiteExactStack) | report::kSiteOverflow);
+    const Hash128 hash = hash_of(pack(facts), nullptr, 0);
+    if (const std::uint32_t* known = state.sites.find(hash)) {
+        return *known;
+    }
+    return create_site(state, facts, {hash, nullptr, 0}, trace);
+}
+
+// First call of this thread at this site. Not inlined: the known path stays small.
+__attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& thread, const SiteFacts& facts,
+                                                    const Caller& caller, const SiteKey& key,
+                                                    const Backtrace* exact) noexcept {
+    const KeepErrno keep;
+    Backtrace trace;
+    if (exact == nullptr) {
+        unwind(caller, options().stacks && !state.after_fork ? options().depth : 1, trace);
+    }
+    const std::uint32_t id = site_id(state, facts, key, exact != nullptr ? *exact : trace);
+    Shard& shard = *thread.shard;
+    CounterSlot* counter = id != 0 && reserve_in_shard(shard) ? state.image.new_counter(shard.last_counter) : nullptr;
+    if (counter == nullptr) {
+        state.image.lose(report::Loss::counters, 1, 0, now_ns());
+        return nullptr;
+    }
+    report::store(counter->site, id);
+    report::store(counter->thread, shard.slot->thread);
+    report::store(counter->bytes_min, UINT64_MAX);
+    shard.last_counter = counter;
+    place_in_shard(shard, key.hash, counter);
+    return counter;
+}
+
+// ---- Threads
+// ---------------------------------------------------------------------------------------------------------
+
+pthread_key_t g_key;
+pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
+bool g_key_valid = false;
+
+// The thread ends: its shard goes to the next new thread. Calls made later in this thread's life attach it again.
+void on_thread_exit(void* data) {
+    auto& thread = *static_cast<ThreadState*>(data);
+    State* state = current_state();
+    if (state == nullptr || thread.generation != state->generation || thread.shard == nullptr) {
+        return;
+    }
+    Shard* shard = thread.shard;
+    thread = ThreadState{};
+    report::store(shard->slot->state, report::SlotState::ended);
+    const std::lock_guard lock(state->shards_mutex);
+    shard->next_free = state->free_shards;
+    state->free_shards = shard;
+}
+
+void make_key() {
+    g_key_valid = pthread_key_create(&g_key, &on_thread_exit) == 0;
+}
+
+Shard* take_shard(State& state) noexcept {
+    {
+        const std::lock_guard lock(state.shards_mutex);
+        if (Shard* shard = state.free_shards) {
+            state.free_shards = shard->next_free;
+            return shard;
+        }
+    }
+    auto* shard = map_array<Shard>(1);
+    if (shard == nullptr) {
+        return nullptr;
+    }
+    shard->slot = state.image.new_thread();
+    if (shard->slot == nullptr || !reserve_in_shard(*shard)) {
+        return nullptr;
+    }
+    return shard;
+}
+
+// Host functions run on threads of the driver's. Its frames then lie between the caller and the thread's start.
+bool runs_under_driver(const Caller& caller) noexcept {
+    const Driver* known = driver();
+    Backtrace trace;
+    unwind(caller, kMaxDepth, trace);
+    std::size_t first_outside = 0;
+    while (first_outside < trace.count && caller_rule(trace.addresses[first_outside]).is_cuda) {
+        ++first_outside;
+    }
+    for (std::size_t i = first_outside; known != nullptr && i < trace.count; ++i) {
+        if (known->contains(reinterpret_cast<void*>(trace.addresses[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+std::uint32_t State::api_name(Api api) noexcept {
+    std::atomic<std::uint32_t>& name = api_names[index_of(api)];
+    std::uint32_t id = name.load(std::memory_order_relaxed);
+    if (id == 0) {
+        // Two threads may both add it: the text is there twice, which does no harm.
+        id = image.add_string({info(api).symbol, std::strlen(info(api).symbol)});
+        name.store(id, std::memory_order_relaxed);
+    }
+    return id;
+}
+
+bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noexcept {
+    const KeepErrno keep;
+    const std::uintptr_t guard = thread.guard;
+    thread = ThreadState{};
+    thread.guard = guard;
+    pthread_once(&g_key_once, &make_key);
+    Shard* shard = take_shard(state);
+    if (shard == nullptr) {
+        state.image.lose(report::Loss::threads, 1, 0, now_ns());
+        return false;
+    }
+    thread.shard = shard;
+    thread.generation = state.generation;
+    thread.driver_owned = !state.after_fork && runs_under_driver(caller);
+    if (g_key_valid) {
+        pthread_setspecific(g_key, &thread);
+    }
+    report::ThreadSlot& slot = *shard->slot;
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    std::memcpy(slot.name, name, sizeof(name));
+    report::store(slot.tid, static_cast<std::uint32_t>(syscall(SYS_gettid)));
+    report::store(slot.threads, slot.threads + 1);
+    report::store(slot.flags, thread.driver_owned ? std::uint32_t{report::kThreadDriverOwned} : 0u);
+    report::store(slot.started_ns, now_ns());
+    report::store(slot.state, report::SlotState::live);
+    return true;
+}
+
+CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& facts, const Caller& caller,
+                         CallerRule rule) noexcept {
+    const bool exact = (facts.flags & report::kSiteExactStack) != 0;
+    const bool one_frame =
+        info(facts.api).side == Side::runtime ? !rule.is_cuda : !rule.is_cuda && !rule.may_hold_runtime;
+    if (!exact && one_frame) {
+        const SiteKey key{hash_of(pack(facts), &caller.return_address, 1), &caller.return_address, 1};
+        CounterSlot* known = find_in_shard(*thread.shard, key.hash);
+        return known != nullptr ? known : new_counters(state, thread, facts, caller, key, nullptr);
+    }
+    Backtrace trace;
+    const bool may_unwind = !state.after_fork && options().stacks;
+    const std::size_t depth = exact ? options().depth : kKeyDepth;
+    unwind(caller, may_unwind ? depth : 1, trace);
+    const SiteKey key{hash_of(pack(facts), trace.addresses, trace.count), trace.addresses, trace.count};
+    CounterSlot* known = find_in_shard(*thread.shard, key.hash);
+    return known != nullptr ? known : new_counters(state, thread, facts, caller, key, exact ? &trace : nullptr);
+}
+
+void add_call(CounterSlot& counters, const CallResult& result) noexcept {
+    using report::store;
+    const std::uint64_t host = result.end_ns - result.start_ns;
+    std::uint64_t& bucket = counters.histogram[report::histogram_bucket(host)];
+    store(bucket, bucket + 1);
+    store(counters.host_ns, counters.host_ns + host);
+    if (host > counters.host_ns_max) {
+        store(counters.host_ns_max, host);
+    }
+    if (counters.first_ns == 0) {
+        store(counters.first_ns, result.start_ns);
+    }
+    store(counters.last_ns, result.start_ns);
+    if (result.status != 0) {
+        store(counters.failed, counters.failed + 1);
+        store(counters.last_error, static_cast<std::uint32_t>(result.status));
+        return;
+    }
+    store(counters.bytes, counters.bytes + result.bytes);
+    if (result.bytes < counters.bytes_min) {
+        store(counters.bytes_min, result.bytes);
+    }
+    if (result.bytes > counters.bytes_max) {
+        store(counters.bytes_max, result.bytes);
+    }
+}
+
+}  // namespace pincheck

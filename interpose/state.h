@@ -1,0 +1,59 @@
+// Everything the tool knows in this process, from the first CUDA call on. One State a process: a fork's child starts
+// its own (see lifecycle.h). Never freed: hooks may run until the very end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>  // lock_guard
+
+#include "api.h"
+#include "hash_table.h"
+#include "modules.h"
+#include "pinned_map.h"
+#include "report/image.h"
+#include "report/mutex.h"
+#include "thread_state.h"
+
+namespace pincheck {
+
+struct Shard {
+    struct Entry {
+        Hash128 key;
+        report::CounterSlot* counter;
+    };
+    report::ThreadSlot* slot;
+    report::CounterSlot* last_counter;  // most recently handed out
+    Entry* entries;                     // open addressing; only the owning thread touches it
+    std::uint32_t capacity;
+    std::uint32_t count;
+    Shard* next_free;
+};
+
+struct State {
+    explicit State(report::Image& recording) noexcept : image(recording), modules(recording) {}
+
+    report::Image& image;
+    std::uint64_t generation = 0;
+    bool after_fork = false;  // child of a process that had used CUDA: no question to the driver, no unwinding
+    std::uint64_t start_ns = 0;
+
+    ModuleTable modules;
+    PinnedMap pinned;
+
+    Mutex sites_mutex;
+    HashTable<std::uint32_t> sites;   // key of a site -> its id
+    HashTable<std::uint32_t> stacks;  // addresses -> stack id
+    std::uint32_t site_count = 0;
+
+    Mutex shards_mutex;
+    Shard* free_shards = nullptr;
+
+    std::atomic<std::uint32_t> api_names[kApiCount] = {};  // string ids, 0 until used
+    std::atomic<int> open_captures{0};
+    std::atomic<std::uint64_t> devices_seen{0};  // bit per ordinal
+    std::atomic<std::uint32_t> routes_seen{0};   // bit per Route
+
+    std::uint32_t api_name(Api api) noexcept;
+};
+
+}  // namespace pincheck

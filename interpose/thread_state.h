@@ -1,0 +1,31 @@
+// What one thread carries between its calls. Initial-exec TLS: one load an access (this library is loaded at start).
+#pragma once
+
+#include <cstdint>
+
+#include "report/records.h"
+
+namespace pincheck {
+
+// A thread's counters; handed on to a new thread when its thread ends.
+struct Shard;
+
+struct ThreadState {
+    std::uint64_t generation = 0;  // of the State that `shard` belongs to
+    Shard* shard = nullptr;
+    // Stack address of the outermost hook being executed; 0 when none is. Stale after longjmp or cancellation.
+    std::uintptr_t guard = 0;
+    // The last copy, if nothing was called since: its counters and its stream.
+    report::CounterSlot* last_copy = nullptr;
+    std::uintptr_t last_copy_stream = 0;
+    bool driver_owned = false;  // started by the driver: no question may be asked here
+    bool asked_device = false;
+};
+
+#ifdef __clang__
+extern thread_local ThreadState t_thread __attribute__((tls_model("initial-exec")));
+#else
+extern thread_local constinit ThreadState t_thread __attribute__((tls_model("initial-exec")));
+#endif
+
+}  // namespace pincheck
