@@ -34,6 +34,10 @@ inline constexpr std::size_t kApiCount = sizeof(kApis) / sizeof(kApis[0]);
 // The newest cudaVersion whose functions the list describes; a look-up for a newer one may return another ABI.
 inline constexpr int kNewestVersion = 13000;
 
+// The driver row that cuGetProcAddress(name, version, flags) stands for, where the address alone does not tell; -1:
+// none, or a version that the list does not know. Pure.
+int row_for_name(const char* name, int version, bool per_thread) noexcept;
+
 constexpr std::size_t index_of(Api api) noexcept {
     return static_cast<std::size_t>(api);
 }

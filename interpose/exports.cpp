@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "elf_objects.h"
+#include "lifecycle.h"
 #include "options.h"
 #include "shapes.h"
 
@@ -228,7 +229,11 @@ void* resolve_export(Api api) noexcept {
         if (!cuda) {
             g_foreign_provider = info(api).symbol;
         }
-        answer = cuda && exports_wanted() ? wrapper_of(api) : real;
+        const bool take = cuda && exports_wanted();
+        if (take) {
+            note_route(info(api).side == Side::runtime ? Route::exported_runtime : Route::exported_driver);
+        }
+        answer = take ? wrapper_of(api) : real;
         return true;
     });
     return answer;

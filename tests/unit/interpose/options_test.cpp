@@ -1,0 +1,95 @@
+#include "interpose/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "interpose/report_file.h"
+
+namespace {
+
+using pincheck::expand_name;
+using pincheck::NameParts;
+using pincheck::number_name;
+using pincheck::Options;
+using pincheck::parse_options;
+
+TEST(Options, defaultsWhenNothingIsGiven) {
+    for (const char* text : {static_cast<const char*>(nullptr), "", ":", "::"}) {
+        const Options options = parse_options(text);
+        EXPECT_STREQ(options.output, "pincheck-%e-%t-%h-%p.pcr");
+        EXPECT_TRUE(options.stacks && options.exports && options.dlsym && options.full_command_line);
+        EXPECT_EQ(options.depth, 16u);
+        EXPECT_EQ(options.verbosity, 1);
+        EXPECT_STREQ(options.complaint, "");
+    }
+}
+
+TEST(Options, everyKeyIsUnderstood) {
+    const Options options =
+        parse_options("output=/a/b=c.pcr:stacks=off:depth=40:exports=off:dlsym=0:cmdline=name:verbosity=2");
+    EXPECT_STREQ(options.output, "/a/b=c.pcr");
+    EXPECT_FALSE(options.stacks || options.exports || options.dlsym || options.full_command_line);
+    EXPECT_EQ(options.depth, 40u);
+    EXPECT_EQ(options.verbosity, 2);
+    EXPECT_STREQ(options.complaint, "");
+}
+
+TEST(Options, theLastOfTwoWins) {
+    EXPECT_EQ(parse_options("depth=4:depth=5").depth, 5u);
+}
+
+TEST(Options, aBadValueKeepsTheDefaultAndNamesWhatIsTaken) {
+    for (const char* text : {"depth=0", "depth=65", "depth=", "depth=4x", "depth", "depth=99999999999999999999"}) {
+        const Options options = parse_options(text);
+        EXPECT_EQ(options.depth, 16u) << text;
+        EXPECT_NE(std::string(options.complaint).find("a number from 1 to 64"), std::string::npos) << text;
+    }
+    EXPECT_STREQ(parse_options("output=").output, "pincheck-%e-%t-%h-%p.pcr");
+    EXPECT_STREQ(parse_options(("output=" + std::string(600, 'x')).c_str()).output, "pincheck-%e-%t-%h-%p.pcr");
+    EXPECT_EQ(parse_options("verbosity=9").verbosity, 1);
+    EXPECT_TRUE(parse_options("stacks=maybe").stacks);
+}
+
+TEST(Options, anUnknownKeyIsNamedOnceAndTheRestStillCounts) {
+    const Options options = parse_options("dept=3:nonsense:depth=7");
+    EXPECT_EQ(options.depth, 7u);
+    EXPECT_NE(std::string(options.complaint).find("'dept'"), std::string::npos);
+    EXPECT_EQ(std::string(options.complaint).find("nonsense"), std::string::npos);
+}
+
+TEST(Options, aComplaintHoldsNoTerminalEscapes) {
+    const Options options = parse_options("a\x1b[31mb=1");
+    EXPECT_EQ(std::string(options.complaint).find('\x1b'), std::string::npos);
+}
+
+TEST(Options, veryLongTextIsNoTrouble) {
+    const Options options = parse_options((std::string(5000, 'k') + "=" + std::string(5000, 'v') + ":depth=3").c_str());
+    EXPECT_EQ(options.depth, 3u);
+    EXPECT_LT(std::string(options.complaint).size(), 256u);
+}
+
+const NameParts kParts{"tr/ain", "host", "3", 42, "20261129T195100"};
+
+std::string expanded(const char* pattern) {
+    char out[128];
+    return expand_name(pattern, kParts, out, sizeof(out)) ? out : "(too long)";
+}
+
+TEST(ReportName, everyPartIsFilledIn) {
+    EXPECT_EQ(expanded("/d/%e-%h-%n-%p-%t.pcr"), "/d/tr_ain-host-3-42-20261129T195100.pcr");
+    EXPECT_EQ(expanded("100%%"), "100%");
+    EXPECT_EQ(expanded("%x%"), "%x%");
+    EXPECT_EQ(expanded(std::string(200, 'a').c_str()), "(too long)");
+}
+
+TEST(ReportName, aNumberGoesBeforeTheSuffix) {
+    char out[64];
+    ASSERT_TRUE(number_name("/d/a.pcr", 2, out, sizeof(out)));
+    EXPECT_STREQ(out, "/d/a-2.pcr");
+    ASSERT_TRUE(number_name("plain", 1, out, sizeof(out)));
+    EXPECT_STREQ(out, "plain-1");
+    EXPECT_FALSE(number_name(std::string(70, 'a').c_str(), 1, out, sizeof(out)));
+}
+
+}  // namespace
