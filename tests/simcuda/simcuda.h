@@ -1,4 +1,5 @@
-// Private entry points of the stand-in libcuda.so.1, for tests: what the device saw. Found by dlsym, never by cuGetProcAddress.
+// Private entry points of the stand-in libcuda.so.1, for tests: what the device saw. Found by dlsym, never by
+// cuGetProcAddress.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +8,14 @@
 extern "C" {
 
 struct SimcudaCounters {
-  std::uint64_t h2d;  // copies executed or captured, by direction, whichever entry point they came through
-  std::uint64_t d2h;
-  std::uint64_t d2d;
-  std::uint64_t h2h;
-  std::uint64_t bytes_h2d;
-  std::uint64_t bytes_d2h;
-  std::uint64_t kernels;
-  std::uint64_t staged;  // pageable host-to-device copies that returned before they were executed
+    std::uint64_t h2d;  // copies executed or captured, by direction, whichever entry point they came through
+    std::uint64_t d2h;
+    std::uint64_t d2d;
+    std::uint64_t h2h;
+    std::uint64_t bytes_h2d;
+    std::uint64_t bytes_d2h;
+    std::uint64_t kernels;
+    std::uint64_t staged;  // pageable host-to-device copies that returned before they were executed
 };
 
 // Totals since the process started. Any thread, any time.

@@ -6,9 +6,9 @@ using namespace simcuda;
 namespace {
 
 struct Text {
-  CUresult result;
-  const char* name;
-  const char* description;
+    CUresult result;
+    const char* name;
+    const char* description;
 };
 
 constexpr Text kTexts[] = {
@@ -18,25 +18,28 @@ constexpr Text kTexts[] = {
 };
 
 const Text* find(CUresult result) {
-  for (const Text& text : kTexts)
-    if (text.result == result) return &text;
-  return nullptr;
+    for (const Text& text : kTexts)
+        if (text.result == result)
+            return &text;
+    return nullptr;
 }
 
 }  // namespace
 
 SIM_EXPORT CUresult cuGetErrorName(CUresult error, const char** out) {
-  count_call(Api::cuGetErrorName);
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  const Text* text = find(error);
-  *out = text ? text->name : nullptr;
-  return text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    count_call(Api::cuGetErrorName);
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    const Text* text = find(error);
+    *out = text ? text->name : nullptr;
+    return text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 SIM_EXPORT CUresult cuGetErrorString(CUresult error, const char** out) {
-  count_call(Api::cuGetErrorString);
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  const Text* text = find(error);
-  *out = text ? text->description : nullptr;
-  return text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    count_call(Api::cuGetErrorString);
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    const Text* text = find(error);
+    *out = text ? text->description : nullptr;
+    return text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -9,128 +9,146 @@ using namespace simcuda;
 namespace {
 
 std::unordered_map<CUevent, EventPtr>& events() {  // guarded by machine().mutex
-  static auto& all = *new std::unordered_map<CUevent, EventPtr>;
-  return all;
+    static auto& all = *new std::unordered_map<CUevent, EventPtr>;
+    return all;
 }
 
 CUresult record(const StreamPtr& stream, const EventPtr& event) {
-  if (!stream || !event) return CUDA_ERROR_INVALID_HANDLE;
-  {
-    std::lock_guard lock(machine().mutex);
-    if (stream->capture) {
-      event->capture = stream->capture;
-      return CUDA_SUCCESS;
+    if (!stream || !event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    {
+        std::lock_guard lock(machine().mutex);
+        if (stream->capture) {
+            event->capture = stream->capture;
+            return CUDA_SUCCESS;
+        }
     }
-  }
-  CompletionPtr done;
-  const CUresult result = issue(stream, Engine::none, nullptr, &done);
-  if (result != CUDA_SUCCESS) return result;
-  std::lock_guard lock(machine().mutex);
-  event->recorded = done;
-  event->capture = nullptr;
-  return CUDA_SUCCESS;
+    CompletionPtr done;
+    const CUresult result = issue(stream, Engine::none, nullptr, &done);
+    if (result != CUDA_SUCCESS)
+        return result;
+    std::lock_guard lock(machine().mutex);
+    event->recorded = done;
+    event->capture = nullptr;
+    return CUDA_SUCCESS;
 }
 
 CUresult wait_event(const StreamPtr& stream, const EventPtr& event) {
-  if (!stream || !event) return CUDA_ERROR_INVALID_HANDLE;
-  CompletionPtr recorded;
-  {
-    std::lock_guard lock(machine().mutex);
-    if (event->capture) {  // the stream joins the capture
-      if (stream->capture && stream->capture != event->capture) return CUDA_ERROR_STREAM_CAPTURE_MERGE;
-      stream->capture = event->capture;
-      return CUDA_SUCCESS;
+    if (!stream || !event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    CompletionPtr recorded;
+    {
+        std::lock_guard lock(machine().mutex);
+        if (event->capture) {  // the stream joins the capture
+            if (stream->capture && stream->capture != event->capture)
+                return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+            stream->capture = event->capture;
+            return CUDA_SUCCESS;
+        }
+        if (stream->capture) {
+            stream->capture->invalidated = true;
+            return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+        }
+        recorded = event->recorded;
     }
-    if (stream->capture) {
-      stream->capture->invalidated = true;
-      return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-    }
-    recorded = event->recorded;
-  }
-  if (recorded) machine().submit(stream, Engine::none, nullptr, {recorded});
-  return CUDA_SUCCESS;
+    if (recorded)
+        machine().submit(stream, Engine::none, nullptr, {recorded});
+    return CUDA_SUCCESS;
 }
 
 CUresult elapsed(float* milliseconds, const EventPtr& start, const EventPtr& end) {
-  if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
-  if (!start || !end) return CUDA_ERROR_INVALID_HANDLE;
-  std::lock_guard lock(machine().mutex);
-  if (!start->recorded || !end->recorded) return CUDA_ERROR_INVALID_HANDLE;
-  if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) return CUDA_ERROR_INVALID_HANDLE;
-  if (!start->recorded->done || !end->recorded->done) return CUDA_ERROR_NOT_READY;
-  *milliseconds = std::chrono::duration<float, std::milli>(end->recorded->when - start->recorded->when).count();
-  return CUDA_SUCCESS;
+    if (!milliseconds)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!start || !end)
+        return CUDA_ERROR_INVALID_HANDLE;
+    std::lock_guard lock(machine().mutex);
+    if (!start->recorded || !end->recorded)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!start->recorded->done || !end->recorded->done)
+        return CUDA_ERROR_NOT_READY;
+    *milliseconds = std::chrono::duration<float, std::milli>(end->recorded->when - start->recorded->when).count();
+    return CUDA_SUCCESS;
 }
 
 }  // namespace
 
 EventPtr simcuda::find_event(CUevent handle) {
-  std::lock_guard lock(machine().mutex);
-  const auto it = events().find(handle);
-  return it == events().end() ? nullptr : it->second;
+    std::lock_guard lock(machine().mutex);
+    const auto it = events().find(handle);
+    return it == events().end() ? nullptr : it->second;
 }
 
 SIM_EXPORT CUresult cuEventCreate(CUevent* out, unsigned flags) {
-  SIM_CONTEXT(cuEventCreate);
-  constexpr unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-  if (!out || (flags & ~known)) return CUDA_ERROR_INVALID_VALUE;
-  auto event = std::make_shared<Event>();
-  event->context = context;
-  event->flags = flags;
-  *out = reinterpret_cast<CUevent>(event.get());
-  std::lock_guard lock(machine().mutex);
-  events()[*out] = event;
-  return CUDA_SUCCESS;
+    SIM_CONTEXT(cuEventCreate);
+    constexpr unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    if (!out || (flags & ~known))
+        return CUDA_ERROR_INVALID_VALUE;
+    auto event = std::make_shared<Event>();
+    event->context = context;
+    event->flags = flags;
+    *out = reinterpret_cast<CUevent>(event.get());
+    std::lock_guard lock(machine().mutex);
+    events()[*out] = event;
+    return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuEventDestroy_v2(CUevent handle) {
-  SIM_CONTEXT(cuEventDestroy_v2);
-  std::lock_guard lock(machine().mutex);
-  return events().erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    SIM_CONTEXT(cuEventDestroy_v2);
+    std::lock_guard lock(machine().mutex);
+    return events().erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 SIM_EXPORT CUresult cuEventQuery(CUevent handle) {
-  SIM_CONTEXT(cuEventQuery);
-  const EventPtr event = find_event(handle);
-  if (!event) return CUDA_ERROR_INVALID_HANDLE;
-  std::lock_guard lock(machine().mutex);
-  if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
-  return !event->recorded || event->recorded->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    SIM_CONTEXT(cuEventQuery);
+    const EventPtr event = find_event(handle);
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    std::lock_guard lock(machine().mutex);
+    if (event->capture)
+        return CUDA_ERROR_CAPTURED_EVENT;
+    return !event->recorded || event->recorded->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
-  SIM_CONTEXT(cuEventSynchronize);
-  const EventPtr event = find_event(handle);
-  if (!event) return CUDA_ERROR_INVALID_HANDLE;
-  CompletionPtr recorded;
-  {
-    std::lock_guard lock(machine().mutex);
-    if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
-    recorded = event->recorded;
-  }
-  if (recorded) machine().wait(recorded);
-  return context->sticky;
+    SIM_CONTEXT(cuEventSynchronize);
+    const EventPtr event = find_event(handle);
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    CompletionPtr recorded;
+    {
+        std::lock_guard lock(machine().mutex);
+        if (event->capture)
+            return CUDA_ERROR_CAPTURED_EVENT;
+        recorded = event->recorded;
+    }
+    if (recorded)
+        machine().wait(recorded);
+    return context->sticky;
 }
 
 SIM_EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  SIM_CONTEXT(cuEventElapsedTime);
-  return elapsed(milliseconds, find_event(start), find_event(end));
+    SIM_CONTEXT(cuEventElapsedTime);
+    return elapsed(milliseconds, find_event(start), find_event(end));
 }
 
 #if CUDA_VERSION >= 12080
 SIM_EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
-  SIM_CONTEXT(cuEventElapsedTime_v2);
-  return elapsed(milliseconds, find_event(start), find_event(end));
+    SIM_CONTEXT(cuEventElapsedTime_v2);
+    return elapsed(milliseconds, find_event(start), find_event(end));
 }
 #endif
 
 SIM_TWINS(cuEventRecord, _ptsz, (CUevent event, CUstream stream),
           { return record(find_stream(context, stream, meaning), find_event(event)); })
 SIM_TWINS(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned flags), {
-  if (flags & ~unsigned{CU_EVENT_RECORD_EXTERNAL}) return CUDA_ERROR_INVALID_VALUE;
-  return record(find_stream(context, stream, meaning), find_event(event));
+    if (flags & ~unsigned{CU_EVENT_RECORD_EXTERNAL})
+        return CUDA_ERROR_INVALID_VALUE;
+    return record(find_stream(context, stream, meaning), find_event(event));
 })
 SIM_TWINS(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned flags), {
-  if (flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) return CUDA_ERROR_INVALID_VALUE;
-  return wait_event(find_stream(context, stream, meaning), find_event(event));
+    if (flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL})
+        return CUDA_ERROR_INVALID_VALUE;
+    return wait_event(find_stream(context, stream, meaning), find_event(event));
 })

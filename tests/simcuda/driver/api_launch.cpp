@@ -13,137 +13,165 @@ using namespace simcuda;
 namespace {
 
 CUresult kernel_of(void** out, const char* name) {
-  if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
-  *out = const_cast<Kernel*>(find_kernel(name));
-  return CUDA_SUCCESS;
+    if (!out || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = const_cast<Kernel*>(find_kernel(name));
+    return CUDA_SUCCESS;
 }
 
 // The launch's own copies of the arguments (cuda.h, cuLaunchKernel: the caller may reuse its memory at once).
 struct Arguments {
-  std::vector<std::vector<char>> values;
+    std::vector<std::vector<char>> values;
 
-  Arguments(const Kernel& kernel, void** parameters) {
-    if (!kernel.argument_sizes || !parameters) return;
-    for (const std::size_t* size = kernel.argument_sizes; *size; ++size, ++parameters)
-      values.emplace_back(static_cast<char*>(*parameters), static_cast<char*>(*parameters) + *size);
-  }
+    Arguments(const Kernel& kernel, void** parameters) {
+        if (!kernel.argument_sizes || !parameters)
+            return;
+        for (const std::size_t* size = kernel.argument_sizes; *size; ++size, ++parameters)
+            values.emplace_back(static_cast<char*>(*parameters), static_cast<char*>(*parameters) + *size);
+    }
 };
 
 void execute(Context* context, const Kernel& kernel, SimKernelLaunch launch, const Arguments& arguments) {
-  if (!kernel.run) {
-    if (settings().missing_kernel_us > 0)
-      std::this_thread::sleep_for(
-          std::chrono::duration<double, std::micro>(settings().missing_kernel_us / settings().speed));
-    return;
-  }
-  // A kernel may change its parameters; a graph runs it again with the captured ones.
-  std::vector<std::vector<char>> values = arguments.values;
-  std::vector<void*> pointers;
-  for (auto& value : values) pointers.push_back(value.data());
-  int error = 0;
-  launch.args = pointers.data();
-  launch.error = &error;
-  kernel.run(&launch);
-  if (error == 0) return;
-  std::lock_guard lock(machine().mutex);
-  context->sticky = static_cast<CUresult>(error);
+    if (!kernel.run) {
+        if (settings().missing_kernel_us > 0)
+            std::this_thread::sleep_for(
+                std::chrono::duration<double, std::micro>(settings().missing_kernel_us / settings().speed));
+        return;
+    }
+    // A kernel may change its parameters; a graph runs it again with the captured ones.
+    std::vector<std::vector<char>> values = arguments.values;
+    std::vector<void*> pointers;
+    for (auto& value : values)
+        pointers.push_back(value.data());
+    int error = 0;
+    launch.args = pointers.data();
+    launch.error = &error;
+    kernel.run(&launch);
+    if (error == 0)
+        return;
+    std::lock_guard lock(machine().mutex);
+    context->sticky = static_cast<CUresult>(error);
 }
 
 CUresult launch(Context* context, const StreamPtr& stream, CUfunction function, SimDim3 grid, SimDim3 block,
                 unsigned shared_bytes, void** parameters, void** extra) {
-  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
-  if (!is_kernel(function)) return CUDA_ERROR_INVALID_HANDLE;
-  if (extra) return CUDA_ERROR_NOT_SUPPORTED;  // packed parameter buffers would need the machine code's layout
-  const unsigned long threads = 1ul * block.x * block.y * block.z;
-  if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0) return CUDA_ERROR_INVALID_VALUE;
-  const Kernel& kernel = *reinterpret_cast<const Kernel*>(function);
-  auto arguments = std::make_shared<Arguments>(kernel, parameters);
-  count_kernel();
-  const SimKernelLaunch shape{grid, block, shared_bytes, nullptr, nullptr};
-  return issue(stream, Engine::compute, [=, &kernel] { execute(context, kernel, shape, *arguments); });
+    if (!stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!is_kernel(function))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (extra)
+        return CUDA_ERROR_NOT_SUPPORTED;  // packed parameter buffers would need the machine code's layout
+    const unsigned long threads = 1ul * block.x * block.y * block.z;
+    if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    const Kernel& kernel = *reinterpret_cast<const Kernel*>(function);
+    auto arguments = std::make_shared<Arguments>(kernel, parameters);
+    count_kernel();
+    const SimKernelLaunch shape{grid, block, shared_bytes, nullptr, nullptr};
+    return issue(stream, Engine::compute, [=, &kernel] { execute(context, kernel, shape, *arguments); });
 }
 
 }  // namespace
 
 SIM_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
-  SIM_CONTEXT(cuModuleLoadData);
-  if (!out || !image) return CUDA_ERROR_INVALID_VALUE;
-  *out = reinterpret_cast<CUmodule>(new char);
-  return CUDA_SUCCESS;
+    SIM_CONTEXT(cuModuleLoadData);
+    if (!out || !image)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = reinterpret_cast<CUmodule>(new char);
+    return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuModuleUnload(CUmodule module) {
-  SIM_CONTEXT(cuModuleUnload);
-  if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  delete reinterpret_cast<char*>(module);
-  return CUDA_SUCCESS;
+    SIM_CONTEXT(cuModuleUnload);
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    delete reinterpret_cast<char*>(module);
+    return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
-  SIM_CONTEXT(cuModuleGetFunction);
-  if (!module) return CUDA_ERROR_INVALID_HANDLE;
-  return kernel_of(reinterpret_cast<void**>(out), name);
+    SIM_CONTEXT(cuModuleGetFunction);
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return kernel_of(reinterpret_cast<void**>(out), name);
 }
 
 SIM_EXPORT CUresult cuLibraryLoadData(CUlibrary* out, const void* code, CUjit_option*, void**, unsigned,
                                       CUlibraryOption*, void**, unsigned) {
-  SIM_ENTER(cuLibraryLoadData);
-  if (!out || !code) return CUDA_ERROR_INVALID_VALUE;
-  *out = reinterpret_cast<CUlibrary>(new char);
-  return CUDA_SUCCESS;
+    SIM_ENTER(cuLibraryLoadData);
+    if (!out || !code)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = reinterpret_cast<CUlibrary>(new char);
+    return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
-  SIM_ENTER(cuLibraryUnload);
-  if (!library) return CUDA_ERROR_INVALID_HANDLE;
-  delete reinterpret_cast<char*>(library);
-  return CUDA_SUCCESS;
+    SIM_ENTER(cuLibraryUnload);
+    if (!library)
+        return CUDA_ERROR_INVALID_HANDLE;
+    delete reinterpret_cast<char*>(library);
+    return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {
-  SIM_ENTER(cuLibraryGetKernel);
-  if (!library) return CUDA_ERROR_INVALID_HANDLE;
-  return kernel_of(reinterpret_cast<void**>(out), name);
+    SIM_ENTER(cuLibraryGetKernel);
+    if (!library)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return kernel_of(reinterpret_cast<void**>(out), name);
 }
 
 SIM_EXPORT CUresult cuKernelGetFunction(CUfunction* out, CUkernel kernel) {
-  SIM_CONTEXT(cuKernelGetFunction);
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  if (!is_kernel(kernel)) return CUDA_ERROR_INVALID_HANDLE;
-  *out = reinterpret_cast<CUfunction>(kernel);
-  return CUDA_SUCCESS;
+    SIM_CONTEXT(cuKernelGetFunction);
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!is_kernel(kernel))
+        return CUDA_ERROR_INVALID_HANDLE;
+    *out = reinterpret_cast<CUfunction>(kernel);
+    return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction function) {
-  SIM_CONTEXT(cuFuncGetAttribute);
-  if (!value) return CUDA_ERROR_INVALID_VALUE;
-  if (!is_kernel(function)) return CUDA_ERROR_INVALID_HANDLE;
-  switch (which) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = 1024; break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 90; break;
-    default: *value = 0;
-  }
-  return CUDA_SUCCESS;
+    SIM_CONTEXT(cuFuncGetAttribute);
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!is_kernel(function))
+        return CUDA_ERROR_INVALID_HANDLE;
+    switch (which) {
+        case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+            *value = 1024;
+            break;
+        case CU_FUNC_ATTRIBUTE_NUM_REGS:
+            *value = 32;
+            break;
+        case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+        case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+            *value = 90;
+            break;
+        default:
+            *value = 0;
+    }
+    return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int) {
-  SIM_CONTEXT(cuFuncSetAttribute);
-  return is_kernel(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    SIM_CONTEXT(cuFuncSetAttribute);
+    return is_kernel(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 SIM_TWINS(cuLaunchKernel, _ptsz,
           (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-           unsigned shared_bytes, CUstream stream, void** parameters, void** extra), {
-            return launch(context, find_stream(context, stream, meaning), function, SimDim3{gx, gy, gz},
-                          SimDim3{bx, by, bz}, shared_bytes, parameters, extra);
+           unsigned shared_bytes, CUstream stream, void** parameters, void** extra),
+          {
+              return launch(context, find_stream(context, stream, meaning), function, SimDim3{gx, gy, gz},
+                            SimDim3{bx, by, bz}, shared_bytes, parameters, extra);
           })
 
-SIM_TWINS(cuLaunchKernelEx, _ptsz, (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra), {
-  if (!config) return CUDA_ERROR_INVALID_VALUE;
-  return launch(context, find_stream(context, config->hStream, meaning), function,
-                SimDim3{config->gridDimX, config->gridDimY, config->gridDimZ},
-                SimDim3{config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes, parameters,
-                extra);
-})
+SIM_TWINS(cuLaunchKernelEx, _ptsz, (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra),
+          {
+              if (!config)
+                  return CUDA_ERROR_INVALID_VALUE;
+              return launch(context, find_stream(context, config->hStream, meaning), function,
+                            SimDim3{config->gridDimX, config->gridDimY, config->gridDimZ},
+                            SimDim3{config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes,
+                            parameters, extra);
+          })

@@ -11,150 +11,187 @@ namespace {
 // Measured: H200, driver 580.159.04: freeing device or pinned memory and unregistering wait for every stream of the
 // device; allocating and registering do not.
 CUresult release_when_idle(Context* context, std::uintptr_t base, bool (*allowed)(Kind)) {
-  if (capture_forbids(context)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  const auto range = find_range(base);
-  if (!range || range->base != base || !allowed(range->kind)) return CUDA_ERROR_INVALID_VALUE;
-  machine().wait_context(range->context);
-  return release(base, allowed);
+    if (capture_forbids(context))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    const auto range = find_range(base);
+    if (!range || range->base != base || !allowed(range->kind))
+        return CUDA_ERROR_INVALID_VALUE;
+    machine().wait_context(range->context);
+    return release(base, allowed);
 }
 
-bool is_device(Kind kind) { return kind == Kind::device || kind == Kind::managed; }
-bool is_pinned(Kind kind) { return kind == Kind::pinned; }
-bool is_registered(Kind kind) { return kind == Kind::registered; }
+bool is_device(Kind kind) {
+    return kind == Kind::device || kind == Kind::managed;
+}
+bool is_pinned(Kind kind) {
+    return kind == Kind::pinned;
+}
+bool is_registered(Kind kind) {
+    return kind == Kind::registered;
+}
 
 CUresult pinned(Context* context, void** out, std::size_t size, unsigned flags) {
-  constexpr unsigned known =
-      CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-  if (!out || (flags & ~known)) return CUDA_ERROR_INVALID_VALUE;
-  if (capture_forbids(context)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  return allocate_pinned(context, size, flags, out);
+    constexpr unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+    if (!out || (flags & ~known))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (capture_forbids(context))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return allocate_pinned(context, size, flags, out);
 }
 
 CUresult register_memory(Context* context, void* address, std::size_t size, unsigned flags) {
-  constexpr unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
-                             CU_MEMHOSTREGISTER_READ_ONLY;
-  if (!address || size == 0 || (flags & ~known)) return CUDA_ERROR_INVALID_VALUE;
-  return register_host(context, address, size, flags);
+    constexpr unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
+                               CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
+    if (!address || size == 0 || (flags & ~known))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (capture_forbids(context))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return register_host(context, address, size, flags);
 }
 
 CUresult device_pointer(CUdeviceptr* out, void* address, unsigned flags) {
-  if (!out || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  const auto range = find_range(reinterpret_cast<std::uintptr_t>(address));
-  if (!range || !range->pinned_host()) return CUDA_ERROR_INVALID_VALUE;
-  *out = reinterpret_cast<CUdeviceptr>(address);  // unified addressing: the same address on both sides
-  return CUDA_SUCCESS;
+    if (!out || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    const auto range = find_range(reinterpret_cast<std::uintptr_t>(address));
+    if (!range || !range->pinned_host())
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = reinterpret_cast<CUdeviceptr>(address);  // unified addressing: the same address on both sides
+    return CUDA_SUCCESS;
 }
 
 }  // namespace
 
 SIM_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
-  SIM_CONTEXT(cuMemGetInfo_v2);
-  if (!free_bytes || !total) return CUDA_ERROR_INVALID_VALUE;
-  memory_info(context->device, free_bytes, total);
-  return CUDA_SUCCESS;
+    SIM_CONTEXT(cuMemGetInfo_v2);
+    if (!free_bytes || !total)
+        return CUDA_ERROR_INVALID_VALUE;
+    memory_info(context->device, free_bytes, total);
+    return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t size) {
-  SIM_CONTEXT(cuMemAlloc_v2);
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  if (capture_forbids(context)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  return allocate_device(context, size, out);
+    SIM_CONTEXT(cuMemAlloc_v2);
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (capture_forbids(context))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return allocate_device(context, size, out);
 }
 
 SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
-  SIM_CONTEXT(cuMemFree_v2);
-  if (address == 0) return CUDA_SUCCESS;
-  return release_when_idle(context, address, is_device);
+    SIM_CONTEXT(cuMemFree_v2);
+    if (address == 0)
+        return CUDA_SUCCESS;
+    return release_when_idle(context, address, is_device);
 }
 
 SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
-  SIM_CONTEXT(cuMemGetAddressRange_v2);
-  const auto range = find_range(address);
-  if (!range) return CUDA_ERROR_NOT_FOUND;
-  if (base) *base = range->base;
-  if (size) *size = range->size;
-  return CUDA_SUCCESS;
+    SIM_CONTEXT(cuMemGetAddressRange_v2);
+    const auto range = find_range(address);
+    if (!range)
+        return CUDA_ERROR_NOT_FOUND;
+    if (base)
+        *base = range->base;
+    if (size)
+        *size = range->size;
+    return CUDA_SUCCESS;
 }
 
 // Stream-ordered allocation without a pool: the memory is there at once and goes when the stream gets there.
-SIM_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr* out, size_t size, CUstream hStream), {
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  if (!find_stream(context, hStream, meaning)) return CUDA_ERROR_INVALID_HANDLE;
-  return allocate_device(context, size, out);
+SIM_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * out, size_t size, CUstream hStream), {
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!find_stream(context, hStream, meaning))
+        return CUDA_ERROR_INVALID_HANDLE;
+    return allocate_device(context, size, out);
 })
 
 SIM_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream hStream), {
-  const auto range = find_range(address);
-  if (!range || range->base != address || range->kind != Kind::device) return CUDA_ERROR_INVALID_VALUE;
-  const StreamPtr stream = find_stream(context, hStream, meaning);
-  if (!stream) return CUDA_ERROR_INVALID_HANDLE;
-  return issue(stream, Engine::compute, [address] { release(address, is_device); });
+    const auto range = find_range(address);
+    if (!range || range->base != address || range->kind != Kind::device)
+        return CUDA_ERROR_INVALID_VALUE;
+    const StreamPtr stream = find_stream(context, hStream, meaning);
+    if (!stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return issue(stream, Engine::compute, [address] { release(address, is_device); });
 })
 
 SIM_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* out, size_t size, unsigned flags) {
-  SIM_CONTEXT(cuMemAllocManaged);
-  if (!out || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) return CUDA_ERROR_INVALID_VALUE;
-  return allocate_managed(context, size, out);
+    SIM_CONTEXT(cuMemAllocManaged);
+    if (!out || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+        return CUDA_ERROR_INVALID_VALUE;
+    return allocate_managed(context, size, out);
 }
 
 SIM_EXPORT CUresult cuMemHostAlloc(void** out, size_t size, unsigned flags) {
-  SIM_CONTEXT(cuMemHostAlloc);
-  return pinned(context, out, size, flags);
+    SIM_CONTEXT(cuMemHostAlloc);
+    return pinned(context, out, size, flags);
 }
 
 SIM_EXPORT CUresult cuMemAllocHost(void** out, unsigned size) {
-  SIM_CONTEXT(cuMemAllocHost);
-  return pinned(context, out, size, 0);
+    SIM_CONTEXT(cuMemAllocHost);
+    return pinned(context, out, size, 0);
 }
 
 SIM_EXPORT CUresult cuMemAllocHost_v2(void** out, size_t size) {
-  SIM_CONTEXT(cuMemAllocHost_v2);
-  return pinned(context, out, size, 0);
+    SIM_CONTEXT(cuMemAllocHost_v2);
+    return pinned(context, out, size, 0);
 }
 
 SIM_EXPORT CUresult cuMemFreeHost(void* address) {
-  SIM_CONTEXT(cuMemFreeHost);
-  return release_when_idle(context, reinterpret_cast<std::uintptr_t>(address), is_pinned);
+    SIM_CONTEXT(cuMemFreeHost);
+    if (!address)
+        return CUDA_SUCCESS;
+    return release_when_idle(context, reinterpret_cast<std::uintptr_t>(address), is_pinned);
 }
 
 SIM_EXPORT CUresult cuMemHostRegister(void* address, size_t size, unsigned flags) {
-  SIM_CONTEXT(cuMemHostRegister);
-  return register_memory(context, address, size, flags);
+    SIM_CONTEXT(cuMemHostRegister);
+    return register_memory(context, address, size, flags);
 }
 
 SIM_EXPORT CUresult cuMemHostRegister_v2(void* address, size_t size, unsigned flags) {
-  SIM_CONTEXT(cuMemHostRegister_v2);
-  return register_memory(context, address, size, flags);
+    SIM_CONTEXT(cuMemHostRegister_v2);
+    return register_memory(context, address, size, flags);
 }
 
 SIM_EXPORT CUresult cuMemHostUnregister(void* address) {
-  SIM_CONTEXT(cuMemHostUnregister);
-  const CUresult result = release_when_idle(context, reinterpret_cast<std::uintptr_t>(address), is_registered);
-  return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : result;
+    SIM_CONTEXT(cuMemHostUnregister);
+    const CUresult result = release_when_idle(context, reinterpret_cast<std::uintptr_t>(address), is_registered);
+    // Memory that CUDA knows as something else is an invalid argument, unknown memory has an error of its own.
+    const bool unknown = !find_range(reinterpret_cast<std::uintptr_t>(address));
+    return result == CUDA_ERROR_INVALID_VALUE && unknown ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : result;
 }
 
-// Measured: H200, driver 580.159.04: pinned memory reads back as mapped (0x2) whatever was asked for; write-combined 0x6,
-// mapped and portable 0x3, registered 0x2.
+// Measured: H200, driver 580.159.04: pinned memory reads back as mapped (0x2) whatever was asked for, managed memory
+// too; write-combined 0x6, portable 0x3, a small portable allocation like the slab it came from.
 SIM_EXPORT CUresult cuMemHostGetFlags(unsigned* flags, void* address) {
-  SIM_CONTEXT(cuMemHostGetFlags);
-  const auto range = find_range(reinterpret_cast<std::uintptr_t>(address));
-  if (!flags || !range || !range->pinned_host()) return CUDA_ERROR_INVALID_VALUE;
-  *flags = CU_MEMHOSTALLOC_DEVICEMAP |
-           (range->kind == Kind::pinned ? range->requested : range->requested & CU_MEMHOSTREGISTER_PORTABLE);
-  return CUDA_SUCCESS;
+    SIM_CONTEXT(cuMemHostGetFlags);
+    const auto range = find_range(reinterpret_cast<std::uintptr_t>(address));
+    if (!flags || !range || range->kind == Kind::device)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = CU_MEMHOSTALLOC_DEVICEMAP;
+    if (range->kind == Kind::pinned)
+        *flags |= range->flags;
+    if (range->kind == Kind::registered)
+        *flags |= range->flags & CU_MEMHOSTREGISTER_PORTABLE;
+    return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* address, unsigned flags) {
-  SIM_CONTEXT(cuMemHostGetDevicePointer_v2);
-  return device_pointer(out, address, flags);
+    SIM_CONTEXT(cuMemHostGetDevicePointer_v2);
+    return device_pointer(out, address, flags);
 }
 
 SIM_EXPORT CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1* out, void* address, unsigned flags) {
-  SIM_CONTEXT(cuMemHostGetDevicePointer);
-  CUdeviceptr wide = 0;
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult result = device_pointer(&wide, address, flags); result != CUDA_SUCCESS) return result;
-  if (wide > ~CUdeviceptr_v1{0}) return CUDA_ERROR_INVALID_VALUE;  // not representable in the old interface
-  *out = static_cast<CUdeviceptr_v1>(wide);
-  return CUDA_SUCCESS;
+    SIM_CONTEXT(cuMemHostGetDevicePointer);
+    CUdeviceptr wide = 0;
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult result = device_pointer(&wide, address, flags); result != CUDA_SUCCESS)
+        return result;
+    if (wide > ~CUdeviceptr_v1{0})
+        return CUDA_ERROR_INVALID_VALUE;  // not representable in the old interface
+    *out = static_cast<CUdeviceptr_v1>(wide);
+    return CUDA_SUCCESS;
 }

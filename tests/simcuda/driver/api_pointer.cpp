@@ -1,5 +1,5 @@
-// Pointer queries. They need an initialised driver but no current context: with unified addressing the answer does not
-// depend on one (an assumption; the conformance set prints what a real driver does).
+// Pointer queries. They need an initialised driver but no current context. All answers as measured: H200, driver
+// 580.159.04.
 #include "context.h"
 #include "memory.h"
 
@@ -9,58 +9,79 @@ namespace {
 
 template <typename T>
 CUresult give(void* out, T value) {
-  *static_cast<T*>(out) = value;
-  return CUDA_SUCCESS;
+    *static_cast<T*>(out) = value;
+    return CUDA_SUCCESS;
 }
 
-// For memory that CUDA does not know every value is zero, and the ordinal is CU_DEVICE_INVALID (cuda.h,
-// cuPointerGetAttributes).
+// For memory that CUDA does not know the values are zero, but for the ordinal, which is CU_DEVICE_INVALID, the host
+// pointer, which is the pointer itself, and the range, which is not written at all.
 CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const std::optional<Range>& range) {
-  switch (which) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: return give(out, range ? handle(range->context) : nullptr);
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      if (!range) return give(out, 0u);
-      return give(out, static_cast<unsigned>(range->pinned_host() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE));
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return give(out, range ? address : CUdeviceptr{0});
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      return give(out, range && range->kind != Kind::device ? reinterpret_cast<void*>(address) : nullptr);
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return give(out, 0);
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: return give(out, range ? static_cast<unsigned long long>(range->id) : 0ull);
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED: return give(out, static_cast<int>(range && range->kind == Kind::managed));
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return give(out, range ? range->context->device : -2);
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      return give(out, static_cast<int>(range && range->kind == Kind::device));
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return give(out, range ? CUdeviceptr{range->base} : CUdeviceptr{0});
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return give(out, range ? range->size : std::size_t{0});
-    case CU_POINTER_ATTRIBUTE_MAPPED: return give(out, static_cast<int>(range.has_value()));
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: return give(out, 0);
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return give(out, 0);
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: return give(out, range ? 3 : 0);
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return give(out, static_cast<void*>(nullptr));
-    default: return CUDA_ERROR_INVALID_VALUE;
-  }
+    switch (which) {
+        case CU_POINTER_ATTRIBUTE_CONTEXT:
+            return give(out, range ? handle(range->context) : nullptr);
+        case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+            if (!range)
+                return give(out, 0u);
+            return give(out, static_cast<unsigned>(range->pinned_host() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE));
+        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+            return give(out, range ? address : CUdeviceptr{0});
+        case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+            return give(out, range && range->kind == Kind::device ? nullptr : reinterpret_cast<void*>(address));
+        case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+            return give(out, static_cast<int>(range && range->kind == Kind::managed));
+        case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+            return give(out, range ? static_cast<unsigned long long>(range->id) : 0ull);
+        case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+            return give(out, static_cast<int>(range && range->kind == Kind::managed));
+        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+            return give(out, range ? range->context->device : -2);
+        case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+            return give(out, static_cast<int>(range && range->kind == Kind::device));
+        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+            return range ? give(out, CUdeviceptr{range->base}) : CUDA_SUCCESS;
+        case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+            return range ? give(out, range->size) : CUDA_SUCCESS;
+        case CU_POINTER_ATTRIBUTE_MAPPED:
+            return give(out, static_cast<int>(range.has_value()));
+        case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+            return give(out, 0ull);
+        case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+            return give(out, static_cast<int>(range && range->kind == Kind::device));
+        case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+            return give(out, range ? 3 : 0);
+        case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+            return give(out, static_cast<void*>(nullptr));
+        default:
+            return CUDA_ERROR_INVALID_VALUE;
+    }
 }
 
 }  // namespace
 
 SIM_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute which, CUdeviceptr address) {
-  SIM_ENTER(cuPointerGetAttribute);
-  if (!data) return CUDA_ERROR_INVALID_VALUE;
-  const auto range = find_range(address);
-  if (!range) return CUDA_ERROR_INVALID_VALUE;
-  // Device memory has no host pointer; the singular call says so (cuda.h, CU_POINTER_ATTRIBUTE_HOST_POINTER).
-  if (which == CU_POINTER_ATTRIBUTE_HOST_POINTER && range->kind == Kind::device) return CUDA_ERROR_INVALID_VALUE;
-  return answer(data, which, address, range);
+    SIM_ENTER(cuPointerGetAttribute);
+    if (!data)
+        return CUDA_ERROR_INVALID_VALUE;
+    const auto range = find_range(address);
+    if (!range)
+        return CUDA_ERROR_INVALID_VALUE;
+    const CUresult result = answer(data, which, address, range);
+    // Device memory has no host pointer: null, and an error from this call only.
+    const bool no_host = which == CU_POINTER_ATTRIBUTE_HOST_POINTER && range->kind == Kind::device;
+    return no_host ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
 SIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* which, void** data,
                                            CUdeviceptr address) {
-  SIM_ENTER(cuPointerGetAttributes);
-  if (count == 0 || !which || !data) return CUDA_ERROR_INVALID_VALUE;
-  const auto range = find_range(address);
-  for (unsigned i = 0; i < count; ++i) {
-    if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult result = answer(data[i], which[i], address, range); result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
+    SIM_ENTER(cuPointerGetAttributes);
+    if (count == 0 || !which || !data)
+        return CUDA_ERROR_INVALID_VALUE;
+    const auto range = find_range(address);
+    for (unsigned i = 0; i < count; ++i) {
+        if (!data[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        if (const CUresult result = answer(data[i], which[i], address, range); result != CUDA_SUCCESS)
+            return result;
+    }
+    return CUDA_SUCCESS;
 }

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda_symbols.h"
 #include "../simcuda.h"
+#include "cuda_symbols.h"
 
 namespace simcuda {
 
@@ -13,7 +13,7 @@ enum class Api : unsigned {
 #define SIM_API(name, symbol, since, variant) symbol,
 #include "driver_api.def"
 #undef SIM_API
-  count,
+    count,
 };
 
 enum class Direction { h2d, d2h, d2d, h2h };

@@ -12,25 +12,25 @@
 namespace simcuda {
 
 struct Node {
-  Engine engine;
-  std::function<void()> work;
+    Engine engine;
+    std::function<void()> work;
 };
 
 struct Graph {
-  std::vector<Node> nodes;
+    std::vector<Node> nodes;
 };
 
 struct Capture {
-  Graph* graph = nullptr;
-  Stream* origin = nullptr;
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  std::thread::id thread;
-  unsigned long long id = 0;
-  bool invalidated = false;
+    Graph* graph = nullptr;
+    Stream* origin = nullptr;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    std::thread::id thread;
+    unsigned long long id = 0;
+    bool invalidated = false;
 };
 
-// Executes the work in stream order, or records it when the stream is capturing. `done` gets the completion of a command
-// that was really submitted and stays null for a captured one.
+// Executes the work in stream order, or records it when the stream is capturing. `done` gets the completion of a
+// command that was really submitted and stays null for a captured one.
 CUresult issue(const StreamPtr& stream, Engine engine, std::function<void()> work, CompletionPtr* done = nullptr);
 
 // Whether the stream is capturing, by a thread-safe look.

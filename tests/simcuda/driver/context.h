@@ -12,22 +12,22 @@
 namespace simcuda {
 
 struct Context {
-  int device = 0;
-  bool primary = false;
-  unsigned flags = 0;
-  int retained = 0;             // primary contexts only
-  bool alive = true;            // a destroyed context's handle stays recognisable
-  CUresult sticky = CUDA_SUCCESS;  // set by a faulting kernel; every later call returns it
-  // Guarded by machine().mutex. The streams of the app and the per-thread ones; the legacy stream apart.
-  StreamPtr legacy;
-  std::vector<StreamPtr> streams;
+    int device = 0;
+    bool primary = false;
+    unsigned flags = 0;
+    int retained = 0;                // primary contexts only
+    bool alive = true;               // a destroyed context's handle stays recognisable
+    CUresult sticky = CUDA_SUCCESS;  // set by a faulting kernel; every later call returns it
+    // Guarded by machine().mutex. The streams of the app and the per-thread ones; the legacy stream apart.
+    StreamPtr legacy;
+    std::vector<StreamPtr> streams;
 };
 
 // What a null stream handle means to the entry point that got it.
 enum class DefaultStream { legacy, per_thread };
 
-// Counts the call and says whether it may proceed: not initialised, forked, unloaded, inside a host function, or told to
-// fail by SIMCUDA_FAIL.
+// Counts the call and says whether it may proceed: not initialised, forked, unloaded, inside a host function, or told
+// to fail by SIMCUDA_FAIL.
 CUresult enter(Api api);
 // The same, and the calling thread's context, which must exist and be in order.
 CUresult enter(Api api, Context** current);
@@ -51,26 +51,30 @@ CUresult set_current(Context* context);  // null: none
 CUresult push_current(Context* context);
 Context* pop_current();
 
-inline CUcontext handle(Context* context) { return reinterpret_cast<CUcontext>(context); }
+inline CUcontext handle(Context* context) {
+    return reinterpret_cast<CUcontext>(context);
+}
 
 }  // namespace simcuda
 
 // Both return from the entry point when the call may not proceed.
-#define SIM_ENTER(symbol) \
-  if (const CUresult entered = ::simcuda::enter(::simcuda::Api::symbol); entered != CUDA_SUCCESS) return entered
-#define SIM_CONTEXT(symbol)               \
-  ::simcuda::Context* context = nullptr;  \
-  if (const CUresult entered = ::simcuda::enter(::simcuda::Api::symbol, &context); entered != CUDA_SUCCESS) return entered
+#define SIM_ENTER(symbol)                                                                           \
+    if (const CUresult entered = ::simcuda::enter(::simcuda::Api::symbol); entered != CUDA_SUCCESS) \
+    return entered
+#define SIM_CONTEXT(symbol)                                                                                   \
+    ::simcuda::Context* context = nullptr;                                                                    \
+    if (const CUresult entered = ::simcuda::enter(::simcuda::Api::symbol, &context); entered != CUDA_SUCCESS) \
+    return entered
 
 // An entry point and its per-thread-default-stream twin from one body; `meaning` tells them apart.
-#define SIM_TWINS(symbol, suffix, parameters, ...)                                             \
-  SIM_EXPORT CUresult symbol parameters {                                                      \
-    [[maybe_unused]] constexpr auto meaning = ::simcuda::DefaultStream::legacy;                \
-    SIM_CONTEXT(symbol);                                                                       \
-    __VA_ARGS__                                                                                \
-  }                                                                                            \
-  SIM_EXPORT CUresult symbol##suffix parameters {                                              \
-    [[maybe_unused]] constexpr auto meaning = ::simcuda::DefaultStream::per_thread;            \
-    SIM_CONTEXT(symbol##suffix);                                                               \
-    __VA_ARGS__                                                                                \
-  }
+#define SIM_TWINS(symbol, suffix, parameters, ...)                                      \
+    SIM_EXPORT CUresult symbol parameters {                                             \
+        [[maybe_unused]] constexpr auto meaning = ::simcuda::DefaultStream::legacy;     \
+        SIM_CONTEXT(symbol);                                                            \
+        __VA_ARGS__                                                                     \
+    }                                                                                   \
+    SIM_EXPORT CUresult symbol##suffix parameters {                                     \
+        [[maybe_unused]] constexpr auto meaning = ::simcuda::DefaultStream::per_thread; \
+        SIM_CONTEXT(symbol##suffix);                                                    \
+        __VA_ARGS__                                                                     \
+    }

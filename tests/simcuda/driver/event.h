@@ -9,10 +9,10 @@
 namespace simcuda {
 
 struct Event {
-  Context* context = nullptr;
-  unsigned flags = 0;
-  CompletionPtr recorded;            // null: never recorded, which counts as complete
-  std::shared_ptr<Capture> capture;  // of a record in a capturing stream
+    Context* context = nullptr;
+    unsigned flags = 0;
+    CompletionPtr recorded;            // null: never recorded, which counts as complete
+    std::shared_ptr<Capture> capture;  // of a record in a capturing stream
 };
 using EventPtr = std::shared_ptr<Event>;
 

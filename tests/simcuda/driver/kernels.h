@@ -9,9 +9,9 @@
 namespace simcuda {
 
 struct Kernel {
-  std::string name;
-  SimKernelFunction run = nullptr;           // null: a timed no-op
-  const std::size_t* argument_sizes = nullptr;  // ends with 0; null when there is no host function
+    std::string name;
+    SimKernelFunction run = nullptr;              // null: a timed no-op
+    const std::size_t* argument_sizes = nullptr;  // ends with 0; null when there is no host function
 };
 
 // One object a name, for the life of the process: it serves as CUfunction and as CUkernel.

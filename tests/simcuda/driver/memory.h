@@ -14,17 +14,17 @@ struct Context;
 enum class Kind { device, pinned, registered, managed };
 
 struct Range {
-  std::uintptr_t base = 0;
-  std::size_t size = 0;
-  Kind kind = Kind::device;
-  Context* context = nullptr;
-  unsigned requested = 0;      // flags as the app passed them
-  char* alias = nullptr;       // second mapping of pinned memory, see host_access.h
-  int dma = -1;                // descriptor of registered memory's pages, see host_access.h
-  std::uint64_t id = 0;        // CU_POINTER_ATTRIBUTE_BUFFER_ID
+    std::uintptr_t base = 0;
+    std::size_t size = 0;
+    Kind kind = Kind::device;
+    Context* context = nullptr;
+    unsigned flags = 0;     // as asked for; of pinned memory in a slab, what the slab was asked for
+    bool slab = false;      // pinned memory that shares its pages, see pinned_slabs.h
+    char* alias = nullptr;  // the same pinned memory in a second mapping, see host_access.h
+    int dma = -1;           // descriptor of registered memory's pages, see host_access.h
+    std::uint64_t id = 0;   // CU_POINTER_ATTRIBUTE_BUFFER_ID
 
-  bool device_accessible_only() const { return kind == Kind::device; }
-  bool pinned_host() const { return kind == Kind::pinned || kind == Kind::registered; }
+    bool pinned_host() const { return kind == Kind::pinned || kind == Kind::registered; }
 };
 
 CUresult allocate_device(Context* context, std::size_t size, CUdeviceptr* out);
@@ -35,21 +35,21 @@ CUresult register_host(Context* context, void* address, std::size_t size, unsign
 // The range that holds the address.
 std::optional<Range> find_range(std::uintptr_t address);
 
-// Forgets the range that begins at the address if its kind is allowed. CUDA_ERROR_INVALID_VALUE otherwise. The caller has
-// waited for the device.
+// Forgets the range that begins at the address if its kind is allowed. CUDA_ERROR_INVALID_VALUE otherwise. The caller
+// has waited for the device.
 CUresult release(std::uintptr_t base, bool (*allowed)(Kind));
 void free_context_memory(Context* context);
 void memory_info(int device, std::size_t* free_bytes, std::size_t* total);
 
 // One end of a copy.
 struct Span {
-  std::uintptr_t address = 0;
-  std::size_t size = 0;
-  std::optional<Range> range;  // none: pageable
+    std::uintptr_t address = 0;
+    std::size_t size = 0;
+    std::optional<Range> range;  // none: pageable
 
-  bool pageable() const { return !range; }
-  bool managed() const { return range && range->kind == Kind::managed; }
-  bool device() const { return range && range->kind == Kind::device; }
+    bool pageable() const { return !range; }
+    bool managed() const { return range && range->kind == Kind::managed; }
+    bool device() const { return range && range->kind == Kind::device; }
 };
 
 // CUDA_ERROR_INVALID_VALUE for a span that is only partly inside a range (measured: H200, driver 580.159.04).

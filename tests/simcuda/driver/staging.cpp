@@ -2,37 +2,63 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <vector>
 
 #include "settings.h"
 
 namespace simcuda {
+namespace {
 
-class StagingClassUse {
- public:
-  std::mutex mutex;
-  std::condition_variable freed;
-  int used = 0;
+constexpr std::size_t kSmall = 64 << 10;
+constexpr std::size_t kOverhead =
+    192;  // of a small copy in the ring; with the ring's size it gives the measured counts
+
+struct Staging {
+    std::mutex mutex;
+    std::condition_variable freed;
+    std::size_t ring = 0;
+    int slots = 0;
+    std::size_t large = 0;
 };
 
-void StagingTicket::release() {
-  std::lock_guard lock(use_->mutex);
-  --use_->used;
-  use_->freed.notify_one();
+Staging& staging() {
+    static Staging& instance = *new Staging;
+    return instance;
 }
 
-StagingSlot acquire_staging(std::size_t bytes) {
-  const auto& classes = settings().staging;
-  static auto& uses = *new std::vector<StagingClassUse>(classes.size());
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    if (bytes > classes[i].bytes) continue;
-    if (classes[i].slots <= 0) return nullptr;
-    std::unique_lock lock(uses[i].mutex);
-    uses[i].freed.wait(lock, [&] { return uses[i].used < classes[i].slots; });
-    ++uses[i].used;
-    return std::make_shared<StagingTicket>(&uses[i]);
-  }
-  return nullptr;
+}  // namespace
+
+bool acquire_staging(std::size_t bytes) {
+    const Settings& limits = settings();
+    const bool small = bytes <= kSmall;
+    if (bytes > limits.staging_limit)
+        return false;
+    if (small ? bytes + kOverhead > limits.staging_bytes : limits.staging_slots <= 0)
+        return false;
+    Staging& now = staging();
+    std::unique_lock lock(now.mutex);
+    now.freed.wait(lock, [&] {
+        return small ? now.ring + bytes + kOverhead <= limits.staging_bytes
+                     : now.slots < limits.staging_slots && now.large + bytes <= limits.staging_limit;
+    });
+    if (small) {
+        now.ring += bytes + kOverhead;
+    } else {
+        ++now.slots;
+        now.large += bytes;
+    }
+    return true;
+}
+
+void release_staging(std::size_t bytes) {
+    Staging& now = staging();
+    std::lock_guard lock(now.mutex);
+    if (bytes <= kSmall) {
+        now.ring -= bytes + kOverhead;
+    } else {
+        --now.slots;
+        now.large -= bytes;
+    }
+    now.freed.notify_all();
 }
 
 }  // namespace simcuda

@@ -2,23 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 
 namespace simcuda {
 
-class StagingClassUse;
-
-class StagingTicket {
- public:
-  explicit StagingTicket(StagingClassUse* use) : use_(use) {}
-  void release();
-
- private:
-  StagingClassUse* use_;
-};
-using StagingSlot = std::shared_ptr<StagingTicket>;
-
-// Waits for a slot of the copy's size class. Null when copies of this size are never staged.
-StagingSlot acquire_staging(std::size_t bytes);
+// Waits for room. False when copies of this size are never staged.
+bool acquire_staging(std::size_t bytes);
+void release_staging(std::size_t bytes);
 
 }  // namespace simcuda

@@ -1,5 +1,5 @@
-// Streams are queues of commands; engines are threads that execute them. One mutex guards every queue: the stand-in has to
-// be right before it is fast.
+// Streams are queues of commands; engines are threads that execute them. One mutex guards every queue: the stand-in has
+// to be right before it is fast.
 #pragma once
 
 #include <chrono>
@@ -23,70 +23,71 @@ using StreamPtr = std::shared_ptr<Stream>;
 
 // One command's end. All fields are guarded by machine().mutex.
 struct Completion {
-  bool done = false;
-  Clock::time_point when{};
-  std::vector<StreamPtr> waiters;  // streams whose head depends on it
+    bool done = false;
+    Clock::time_point when{};
+    std::vector<StreamPtr> waiters;  // streams whose head depends on it
 };
 using CompletionPtr = std::shared_ptr<Completion>;
 
 enum class Engine { none, h2d, d2h, compute, host };
 
 struct Command {
-  Engine engine = Engine::none;
-  std::function<void()> work;
-  std::vector<CompletionPtr> after;
-  CompletionPtr done;
-  bool started = false;
+    Engine engine = Engine::none;
+    std::function<void()> work;
+    std::vector<CompletionPtr> after;
+    CompletionPtr done;
+    bool started = false;
 };
 
 struct Stream {
-  Context* context = nullptr;
-  unsigned flags = 0;  // CU_STREAM_NON_BLOCKING
-  int priority = 0;
-  bool legacy = false;
-  bool destroyed = false;
-  std::deque<std::shared_ptr<Command>> queue;
-  CompletionPtr tail;  // of the last command, null when there was none
-  std::shared_ptr<Capture> capture;
+    Context* context = nullptr;
+    unsigned flags = 0;  // CU_STREAM_NON_BLOCKING
+    int priority = 0;
+    bool legacy = false;
+    bool destroyed = false;
+    std::deque<std::shared_ptr<Command>> queue;
+    std::size_t slots = 0;  // taken in the hardware queue, the running command's included
+    CompletionPtr tail;     // of the last command, null when there was none
+    std::shared_ptr<Capture> capture;
 
-  bool blocking() const { return !(flags & CU_STREAM_NON_BLOCKING); }
+    bool blocking() const { return !(flags & CU_STREAM_NON_BLOCKING); }
 };
 
 class Machine {
- public:
-  std::mutex mutex;
-  std::condition_variable done;  // a command ended, or a slot became free
+  public:
+    std::mutex mutex;
+    std::condition_variable done;  // a command ended, or a slot became free
 
-  // Appends a command. Waits while the queue is full, unless the command is a mere marker (Engine::none).
-  CompletionPtr submit(const StreamPtr& stream, Engine engine, std::function<void()> work,
-                       std::vector<CompletionPtr> after = {});
-  void wait(const CompletionPtr& completion);
-  // Everything issued to the stream so far; the legacy stream includes the blocking ones (CUDA Runtime API, "Stream
-  // synchronization behavior").
-  void wait_stream(const StreamPtr& stream);
-  bool stream_idle(const StreamPtr& stream);
-  // Everything issued to the context so far, in every stream: what cuMemFree and cuCtxSynchronize wait for.
-  void wait_context(Context* context);
+    // Appends a command. Waits while the queue is full, unless the command takes no slot (markers and host functions).
+    CompletionPtr submit(const StreamPtr& stream, Engine engine, std::function<void()> work,
+                         std::vector<CompletionPtr> after = {});
+    void wait(const CompletionPtr& completion);
+    // Everything issued to the stream so far; the legacy stream includes the blocking ones (CUDA Runtime API, "Stream
+    // synchronization behavior").
+    void wait_stream(const StreamPtr& stream);
+    bool stream_idle(const StreamPtr& stream);
+    // Everything issued to the context so far, in every stream: what cuMemFree and cuCtxSynchronize wait for.
+    void wait_context(Context* context);
 
- private:
-  struct Pool {
-    std::condition_variable work;
-    std::deque<std::pair<StreamPtr, std::shared_ptr<Command>>> ready;
-    int idle = 0;
-    int threads = 0;
-    int limit = 1;
-  };
+  private:
+    struct Pool {
+        std::condition_variable work;
+        std::deque<std::pair<StreamPtr, std::shared_ptr<Command>>> ready;
+        int idle = 0;
+        int threads = 0;
+        int limit = 1;
+    };
 
-  Machine();
-  friend Machine& machine();
+    Machine();
+    friend Machine& machine();
 
-  Pool& pool(Context* context, Engine engine);
-  void advance(std::vector<StreamPtr> streams);
-  void finish(const StreamPtr& stream, const std::shared_ptr<Command>& command, std::vector<StreamPtr>* next);
-  void serve(Pool& pool, bool host_functions);
-  std::vector<CompletionPtr> implicit_order(const StreamPtr& stream);
+    Pool& pool(Context* context, Engine engine);
+    void advance(std::vector<StreamPtr> streams);
+    void finish(const StreamPtr& stream, const std::shared_ptr<Command>& command, std::vector<StreamPtr>* next);
+    void serve(Pool& pool, bool host_functions);
+    std::vector<CompletionPtr> implicit_order(const StreamPtr& stream);
 
-  std::vector<std::unique_ptr<Pool>> pools_;  // four a device
+    std::vector<std::unique_ptr<Pool>> pools_;  // four a device
 };
 
 Machine& machine();

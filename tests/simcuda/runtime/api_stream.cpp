@@ -3,10 +3,10 @@
 
 using namespace simcudart;
 
-RT_ONE(cudaStreamCreate, context, (cudaStream_t* out), { return finish(driver().cuStreamCreate(out, 0)); })
-RT_ONE(cudaStreamCreateWithFlags, context, (cudaStream_t* out, unsigned flags),
+RT_ONE(cudaStreamCreate, context, (cudaStream_t * out), { return finish(driver().cuStreamCreate(out, 0)); })
+RT_ONE(cudaStreamCreateWithFlags, context, (cudaStream_t * out, unsigned flags),
        { return finish(driver().cuStreamCreate(out, flags)); })
-RT_ONE(cudaStreamCreateWithPriority, context, (cudaStream_t* out, unsigned flags, int priority),
+RT_ONE(cudaStreamCreateWithPriority, context, (cudaStream_t * out, unsigned flags, int priority),
        { return finish(driver().cuStreamCreateWithPriority(out, flags, priority)); })
 RT_ONE(cudaStreamDestroy, context, (cudaStream_t stream), { return finish(driver().cuStreamDestroy_v2(stream)); })
 RT_TWINS(cudaStreamSynchronize, _ptsz, (cudaStream_t stream),
@@ -19,11 +19,10 @@ RT_TWINS(cudaStreamGetFlags, _ptsz, (cudaStream_t stream, unsigned* flags),
 RT_TWINS(cudaStreamGetPriority, _ptsz, (cudaStream_t stream, int* priority),
          { return finish(RT_DRIVER(cuStreamGetPriority, _ptsz)(stream, priority)); })
 RT_TWINS(cudaStreamIsCapturing, _ptsz, (cudaStream_t stream, cudaStreamCaptureStatus* status), {
-  return finish(RT_DRIVER(cuStreamIsCapturing, _ptsz)(stream, reinterpret_cast<CUstreamCaptureStatus*>(status)));
+    return finish(RT_DRIVER(cuStreamIsCapturing, _ptsz)(stream, reinterpret_cast<CUstreamCaptureStatus*>(status)));
 })
-RT_TWINS(cudaStreamBeginCapture, _ptsz, (cudaStream_t stream, cudaStreamCaptureMode mode), {
-  return finish(RT_DRIVER(cuStreamBeginCapture_v2, _ptsz)(stream, static_cast<CUstreamCaptureMode>(mode)));
-})
+RT_TWINS(cudaStreamBeginCapture, _ptsz, (cudaStream_t stream, cudaStreamCaptureMode mode),
+         { return finish(RT_DRIVER(cuStreamBeginCapture_v2, _ptsz)(stream, static_cast<CUstreamCaptureMode>(mode))); })
 RT_TWINS(cudaStreamEndCapture, _ptsz, (cudaStream_t stream, cudaGraph_t* graph),
          { return finish(RT_DRIVER(cuStreamEndCapture, _ptsz)(stream, graph)); })
 

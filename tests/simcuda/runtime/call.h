@@ -12,7 +12,9 @@ cudaError_t prepare(Needs needs);
 
 // Records a failure as this thread's last error and returns it. Results have the same values on both sides.
 cudaError_t finish(cudaError_t result);
-inline cudaError_t finish(CUresult result) { return finish(static_cast<cudaError_t>(result)); }
+inline cudaError_t finish(CUresult result) {
+    return finish(static_cast<cudaError_t>(result));
+}
 
 cudaError_t take_last_error();
 cudaError_t peek_last_error();
@@ -20,32 +22,37 @@ cudaError_t peek_last_error();
 int current_device();
 cudaError_t use_device(int device);
 
-inline const Driver& driver() { return driver_state().functions; }
+inline const Driver& driver() {
+    return driver_state().functions;
+}
 
-inline CUdeviceptr device_address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+inline CUdeviceptr device_address(const void* pointer) {
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
 
 }  // namespace simcudart
 
-#define RT_BEGIN(needs)                                                                                              \
-  if (const cudaError_t prepared = ::simcudart::prepare(::simcudart::Needs::needs); prepared != cudaSuccess) return prepared
+#define RT_BEGIN(needs)                                                                                        \
+    if (const cudaError_t prepared = ::simcudart::prepare(::simcudart::Needs::needs); prepared != cudaSuccess) \
+    return prepared
 
 // A runtime function that hands its arguments to one driver function.
-#define RT_ONE(function, needs, parameters, ...)  \
-  RT_EXPORT cudaError_t function parameters {     \
-    RT_BEGIN(needs);                              \
-    __VA_ARGS__                                   \
-  }
+#define RT_ONE(function, needs, parameters, ...) \
+    RT_EXPORT cudaError_t function parameters {  \
+        RT_BEGIN(needs);                         \
+        __VA_ARGS__                              \
+    }
 
 // The same with its per-thread-default-stream twin; RT_DRIVER names the driver function of the right kind.
-#define RT_TWINS(function, suffix, parameters, ...)           \
-  RT_EXPORT cudaError_t function parameters {                 \
-    [[maybe_unused]] constexpr bool per_thread = false;       \
-    RT_BEGIN(context);                                        \
-    __VA_ARGS__                                               \
-  }                                                           \
-  RT_EXPORT cudaError_t function##suffix parameters {         \
-    [[maybe_unused]] constexpr bool per_thread = true;        \
-    RT_BEGIN(context);                                        \
-    __VA_ARGS__                                               \
-  }
+#define RT_TWINS(function, suffix, parameters, ...)         \
+    RT_EXPORT cudaError_t function parameters {             \
+        [[maybe_unused]] constexpr bool per_thread = false; \
+        RT_BEGIN(context);                                  \
+        __VA_ARGS__                                         \
+    }                                                       \
+    RT_EXPORT cudaError_t function##suffix parameters {     \
+        [[maybe_unused]] constexpr bool per_thread = true;  \
+        RT_BEGIN(context);                                  \
+        __VA_ARGS__                                         \
+    }
 #define RT_DRIVER(symbol, suffix) (per_thread ? ::simcudart::driver().symbol##suffix : ::simcudart::driver().symbol)

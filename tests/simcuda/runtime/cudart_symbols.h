@@ -7,7 +7,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-// The shared library exports its functions; the static one keeps them hidden in the program, as nvcc's default runtime does.
+// The shared library exports its functions; the static one keeps them hidden in the program, as nvcc's default runtime
+// does.
 #ifdef SIMCUDART_STATIC
 #define RT_EXPORT extern "C" __attribute__((visibility("hidden")))
 #else

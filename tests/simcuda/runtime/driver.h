@@ -9,13 +9,14 @@ struct Driver {
 #define DRIVER_FUNCTION(symbol, name, version, flags) decltype(&::symbol) symbol = nullptr;
 #include "driver_functions.def"
 #undef DRIVER_FUNCTION
-  decltype(&::cuGetProcAddress_v2) look_up = nullptr;
+    decltype(&::cuGetProcAddress_v2) look_up = nullptr;
 };
 
 // Opens the driver and calls cuInit at the first use. `error` is what every runtime call must return when this failed.
 struct DriverState {
-  Driver functions;
-  cudaError_t error = cudaSuccess;
+    Driver functions;
+    cudaError_t error = cudaSuccess;
+    int devices = 0;
 };
 const DriverState& driver_state();
 

@@ -10,8 +10,8 @@ namespace simcudart {
 // Null when the address is not a registered kernel; opens the driver's library at the first use.
 CUkernel kernel_of(const void* host_function);
 
-// Device memory of a registered variable, allocated at the first use and zero (initial values stay in the image that the
-// stand-in does not read).
+// Device memory of a registered variable, allocated at the first use and zero (initial values stay in the image that
+// the stand-in does not read).
 cudaError_t symbol_address(const void* host_variable, CUdeviceptr* address, std::size_t* size);
 
 // Gives registered __managed__ variables their memory. Cheap when there is nothing to do.

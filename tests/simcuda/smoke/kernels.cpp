@@ -4,15 +4,18 @@
 namespace {
 
 struct Pair {
-  int first;
-  double second;
+    int first;
+    double second;
 };
 
 void scale(const SimKernelLaunch&, int* data, int count, int factor) {
-  for (int i = 0; i < count; ++i) data[i] *= factor;
+    for (int i = 0; i < count; ++i)
+        data[i] *= factor;
 }
 
-void add_pair(const SimKernelLaunch&, int* data, Pair pair) { data[0] += pair.first + static_cast<int>(pair.second); }
+void add_pair(const SimKernelLaunch&, int* data, Pair pair) {
+    data[0] += pair.first + static_cast<int>(pair.second);
+}
 
 }  // namespace
 

@@ -1,0 +1,46 @@
+// A kernel that runs until the host opens it, and the question it answers: does this call wait for the device?
+//
+// The answer comes from an order of events, never from a duration. An opener thread opens the gate either because the
+// call returned (so it did not wait) or after a deadline (so it had been waiting). The deadline only bounds how long a
+// test of a waiting call takes; it is far above what any call costs that does not wait.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+
+#define CUDA_OK(call) ASSERT_EQ(call, cudaSuccess) << #call
+
+namespace conformance {
+
+constexpr auto kDeadline = std::chrono::seconds(2);
+
+class Gate {
+  public:
+    Gate();
+    ~Gate();  // opens it and waits until the kernel is gone
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+
+    void close_in(cudaStream_t stream);
+    void open();
+
+  private:
+    int* flag_ = nullptr;
+    cudaStream_t stream_ = nullptr;
+    bool closed_ = false;
+};
+
+// Launches a kernel that does nothing.
+void launch_empty(cudaStream_t stream);
+
+// Whether `call` waits while the gate is closed. The gate is open afterwards.
+bool waits(Gate& gate, const std::function<void()>& call);
+
+// How many of at most `limit` calls return while the gate is closed: the number that had returned when no further one
+// did for a second.
+int calls_before_waiting(Gate& gate, int limit, const std::function<void(int)>& call);
+
+}  // namespace conformance

@@ -1,0 +1,165 @@
+// Which calls wait for a kernel that runs in an unrelated, non-blocking stream.
+#include <cstdlib>
+
+#include "gate.h"
+#include "host_memory.h"
+
+using namespace conformance;
+
+namespace {
+
+constexpr std::size_t kSize = 1 << 20;
+
+class UnrelatedKernel : public testing::Test {
+  protected:
+    bool holds(const std::function<void()>& call) {
+        gate_.close_in(stream_);
+        return waits(gate_, call);
+    }
+
+    Stream stream_;
+    Gate gate_;
+};
+
+TEST_F(UnrelatedKernel, HoldsCudaFree) {
+    void* memory = nullptr;
+    CUDA_OK(cudaMalloc(&memory, kSize));
+    EXPECT_TRUE(holds([&] { EXPECT_EQ(cudaFree(memory), cudaSuccess); }));
+}
+
+TEST_F(UnrelatedKernel, HoldsCudaFreeHost) {
+    void* memory = nullptr;
+    CUDA_OK(cudaMallocHost(&memory, kSize));
+    EXPECT_TRUE(holds([&] { EXPECT_EQ(cudaFreeHost(memory), cudaSuccess); }));
+}
+
+TEST_F(UnrelatedKernel, HoldsCudaHostUnregister) {
+    void* memory = std::aligned_alloc(4096, kSize);
+    CUDA_OK(cudaHostRegister(memory, kSize, cudaHostRegisterDefault));
+    EXPECT_TRUE(holds([&] { EXPECT_EQ(cudaHostUnregister(memory), cudaSuccess); }));
+    std::free(memory);
+}
+
+TEST_F(UnrelatedKernel, HoldsCudaDeviceSynchronize) {
+    EXPECT_TRUE(holds([] { EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess); }));
+}
+
+TEST_F(UnrelatedKernel, DoesNotHoldAllocation) {
+    void* device = nullptr;
+    void* managed = nullptr;
+    EXPECT_FALSE(holds([&] { EXPECT_EQ(cudaMalloc(&device, kSize), cudaSuccess); }));
+    EXPECT_FALSE(holds([&] { EXPECT_EQ(cudaMallocManaged(&managed, kSize, cudaMemAttachGlobal), cudaSuccess); }));
+    cudaFree(device);
+    cudaFree(managed);
+}
+
+TEST_F(UnrelatedKernel, DoesNotHoldPinning) {
+    void* pinned = nullptr;
+    void* memory = std::aligned_alloc(4096, kSize);
+    EXPECT_FALSE(holds([&] { EXPECT_EQ(cudaMallocHost(&pinned, kSize), cudaSuccess); }));
+    EXPECT_FALSE(holds([&] { EXPECT_EQ(cudaHostRegister(memory, kSize, cudaHostRegisterDefault), cudaSuccess); }));
+    cudaFreeHost(pinned);
+    cudaHostUnregister(memory);
+    std::free(memory);
+}
+
+TEST_F(UnrelatedKernel, DoesNotHoldStreamsAndEvents) {
+    EXPECT_FALSE(holds([] {
+        cudaStream_t stream = nullptr;
+        cudaEvent_t event = nullptr;
+        EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+        EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+        EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+        EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+        EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    }));
+}
+
+TEST_F(UnrelatedKernel, DoesNotHoldStreamOrderedAllocation) {
+    Stream other;
+    void* warm = nullptr;  // the first one creates the pool
+    CUDA_OK(cudaMallocAsync(&warm, kSize, other));
+    CUDA_OK(cudaFreeAsync(warm, other));
+    CUDA_OK(cudaStreamSynchronize(other));
+    EXPECT_FALSE(holds([&] {
+        void* memory = nullptr;
+        EXPECT_EQ(cudaMallocAsync(&memory, kSize, other), cudaSuccess);
+        EXPECT_EQ(cudaFreeAsync(memory, other), cudaSuccess);
+    }));
+}
+
+TEST_F(UnrelatedKernel, DoesNotHoldMemsetAndDeviceCopies) {
+    DeviceMemory one(kSize), two(kSize);
+    EXPECT_FALSE(holds([&] {
+        EXPECT_EQ(cudaMemset(one, 0, kSize), cudaSuccess);
+        EXPECT_EQ(cudaMemcpy(two, one, kSize, cudaMemcpyDeviceToDevice), cudaSuccess);
+    }));
+}
+
+TEST_F(UnrelatedKernel, DoesNotHoldAnotherStreamsQueryOrGraph) {
+    Stream other;
+    HostMemory host(Kind::pageable, kSize);
+    DeviceMemory device(kSize);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    CUDA_OK(cudaStreamBeginCapture(other, cudaStreamCaptureModeRelaxed));
+    CUDA_OK(cudaMemcpyAsync(device, host.data(), kSize, cudaMemcpyHostToDevice, other));
+    CUDA_OK(cudaStreamEndCapture(other, &graph));
+    CUDA_OK(cudaGraphInstantiateWithFlags(&executable, graph, 0));
+    EXPECT_FALSE(holds([&] {
+        EXPECT_EQ(cudaStreamQuery(other), cudaSuccess);
+        EXPECT_EQ(cudaGraphLaunch(executable, other), cudaSuccess);
+    }));
+    CUDA_OK(cudaGraphExecDestroy(executable));
+    CUDA_OK(cudaGraphDestroy(graph));
+}
+
+TEST(LegacyDefaultStream, WaitsForBlockingStreamsOnly) {
+    cudaStream_t blocking = nullptr;
+    CUDA_OK(cudaStreamCreate(&blocking));
+    Gate gate;
+    gate.close_in(blocking);
+    EXPECT_TRUE(waits(gate, [] { EXPECT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess); }));
+    Stream free_running;
+    gate.close_in(free_running);
+    EXPECT_FALSE(waits(gate, [] { EXPECT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess); }));
+    gate.close_in(blocking);
+    launch_empty(cudaStreamLegacy);
+    EXPECT_FALSE(waits(gate, [&] { EXPECT_EQ(cudaStreamQuery(cudaStreamLegacy), cudaErrorNotReady); }));
+    cudaGetLastError();
+    CUDA_OK(cudaStreamDestroy(blocking));
+}
+
+TEST(Events, OrderStreams) {
+    Stream one, two;
+    cudaEvent_t event = nullptr;
+    CUDA_OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    CUDA_OK(cudaEventSynchronize(event)) << "never recorded counts as complete";
+    Gate gate;
+    gate.close_in(one);
+    CUDA_OK(cudaEventRecord(event, one));
+    CUDA_OK(cudaStreamWaitEvent(two, event, 0));
+    EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
+    EXPECT_EQ(cudaStreamQuery(two), cudaErrorNotReady);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "not ready is an answer, not an error";
+    EXPECT_TRUE(waits(gate, [&] { EXPECT_EQ(cudaStreamSynchronize(two), cudaSuccess); }));
+    cudaGetLastError();
+    CUDA_OK(cudaEventDestroy(event));
+}
+
+TEST(HostFunction, MayNotCallCuda) {
+    Stream stream;
+    cudaError_t inside = cudaSuccess;
+    CUDA_OK(cudaLaunchHostFunc(
+        stream,
+        [](void* result) {
+            void* memory = nullptr;
+            *static_cast<cudaError_t*>(result) = cudaMalloc(&memory, 16);
+        },
+        &inside));
+    CUDA_OK(cudaStreamSynchronize(stream));
+    EXPECT_EQ(inside, cudaErrorNotPermitted);
+}
+
+}  // namespace

@@ -1,0 +1,263 @@
+// The stand-in driver itself: counters, ordered failures, 32-bit entry points, DMA that page protection does not stop.
+// What real devices do is checked by tests/conformance.
+#include "simcuda.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "driver/cuda_symbols.h"
+
+namespace {
+
+constexpr std::size_t kSize = 64 << 10;
+
+// Linked to the stand-in, unlike everything else that uses it.
+class Driver : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+        CUcontext context = nullptr;
+        ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+        ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+    }
+    void SetUp() override {
+        ASSERT_EQ(cuMemAlloc_v2(&device_, kSize), CUDA_SUCCESS);
+        ASSERT_EQ(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    }
+    void TearDown() override {
+        EXPECT_EQ(cuStreamDestroy_v2(stream_), CUDA_SUCCESS);
+        EXPECT_EQ(cuMemFree_v2(device_), CUDA_SUCCESS);
+    }
+
+    // A host function holds the stream until `open` is set.
+    void hold() {
+        open_ = false;
+        ASSERT_EQ(cuLaunchHostFunc(
+                      stream_,
+                      [](void* open) {
+                          while (!*static_cast<std::atomic<bool>*>(open))
+                              std::this_thread::yield();
+                      },
+                      &open_),
+                  CUDA_SUCCESS);
+    }
+
+    CUdeviceptr device_ = 0;
+    CUstream stream_ = nullptr;
+    std::atomic<bool> open_{false};
+};
+
+TEST_F(Driver, CountsCallsByEntryPointAndCopiesByDirection) {
+    std::vector<char> host(256);
+    SimcudaCounters before{}, after{};
+    simcuda_counters(&before);
+    const auto calls = simcuda_calls("cuMemcpyHtoDAsync_v2");
+    const auto twins = simcuda_calls("cuMemcpyHtoDAsync_v2_ptsz");
+    EXPECT_EQ(cuMemcpyHtoDAsync_v2(device_, host.data(), 256, stream_), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpyHtoDAsync_v2_ptsz(device_, host.data(), 256, stream_), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpy(reinterpret_cast<CUdeviceptr>(host.data()), device_, 100), CUDA_SUCCESS);
+    simcuda_counters(&after);
+    EXPECT_EQ(simcuda_calls("cuMemcpyHtoDAsync_v2") - calls, 1u);
+    EXPECT_EQ(simcuda_calls("cuMemcpyHtoDAsync_v2_ptsz") - twins, 1u);
+    EXPECT_EQ(after.h2d - before.h2d, 2u);
+    EXPECT_EQ(after.bytes_h2d - before.bytes_h2d, 512u);
+    EXPECT_EQ(after.d2h - before.d2h, 1u);
+    EXPECT_EQ(after.bytes_d2h - before.bytes_d2h, 100u);
+    EXPECT_EQ(after.staged - before.staged, 2u);
+}
+
+TEST_F(Driver, StreamsExecuteInOrder) {
+    static std::vector<int> order;
+    order.clear();
+    hold();
+    static int numbers[100];
+    for (int i = 0; i < 100; ++i) {
+        numbers[i] = i;
+        ASSERT_EQ(cuLaunchHostFunc(
+                      stream_, [](void* n) { order.push_back(*static_cast<int*>(n)); }, &numbers[i]),
+                  CUDA_SUCCESS);
+    }
+    open_ = true;
+    ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+    ASSERT_EQ(order.size(), 100u);
+    for (int i = 0; i < 100; ++i)
+        EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+// The tool protects pages while a copy is on its way; a device does not notice.
+TEST_F(Driver, PageProtectionDoesNotStopTheDevice) {
+    void* pinned = nullptr;
+    ASSERT_EQ(cuMemHostAlloc(&pinned, 4 << 20, 0), CUDA_SUCCESS);
+    void* registered = std::aligned_alloc(4096, kSize);
+    ASSERT_EQ(cuMemHostRegister_v2(registered, kSize, 0), CUDA_SUCCESS);
+    for (void* memory : {pinned, registered}) {
+        std::memset(memory, 5, kSize);
+        hold();
+        ASSERT_EQ(cuMemcpyHtoDAsync_v2(device_, memory, kSize, stream_), CUDA_SUCCESS);
+        ASSERT_EQ(mprotect(memory, kSize, PROT_NONE), 0);
+        open_ = true;
+        ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+        ASSERT_EQ(cuMemsetD8_v2(device_ + 10, 6, 1), CUDA_SUCCESS);
+        ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+        ASSERT_EQ(cuMemcpyDtoHAsync_v2(memory, device_, kSize, stream_), CUDA_SUCCESS);
+        ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+        ASSERT_EQ(mprotect(memory, kSize, PROT_READ | PROT_WRITE), 0);
+        EXPECT_EQ(static_cast<char*>(memory)[9], 5);
+        EXPECT_EQ(static_cast<char*>(memory)[10], 6);
+        EXPECT_EQ(static_cast<char*>(memory)[kSize - 1], 5);
+    }
+    EXPECT_EQ(cuMemHostUnregister(registered), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFreeHost(pinned), CUDA_SUCCESS);
+    std::free(registered);
+}
+
+TEST_F(Driver, UnmappingARegisteredSourceInFlightIsSurvived) {
+    void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_EQ(cuMemHostRegister_v2(memory, kSize, 0), CUDA_SUCCESS);
+    hold();
+    ASSERT_EQ(cuMemcpyHtoDAsync_v2(device_, memory, kSize, stream_), CUDA_SUCCESS);
+    munmap(memory, kSize);
+    open_ = true;
+    EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemHostUnregister(memory), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, OldEntryPointsRefuseAddressesTheyCannotHold) {
+    std::vector<char> host(16);
+    const auto cut = static_cast<CUdeviceptr_v1>(device_);
+    EXPECT_EQ(cuMemcpyHtoD(cut, host.data(), 16), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Driver, KernelsWithoutAHostFunctionDoNothing) {
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    ASSERT_EQ(cuModuleLoadData(&module, "image"), CUDA_SUCCESS);
+    ASSERT_EQ(cuModuleGetFunction(&function, module, "no_such_kernel"), CUDA_SUCCESS);
+    void* no_arguments[] = {nullptr};
+    EXPECT_EQ(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, no_arguments, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuLaunchKernel(function, 1, 1, 1, 2048, 1, 1, 0, stream_, no_arguments, nullptr),
+              CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, AForkedChildHasNoCuda) {
+    const pid_t child = fork();
+    if (child == 0) {
+        CUdeviceptr memory = 0;
+        const bool refused =
+            cuMemAlloc_v2(&memory, 16) == CUDA_ERROR_NOT_INITIALIZED && cuInit(0) == CUDA_ERROR_NOT_INITIALIZED;
+        _exit(refused ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS) << "the parent goes on";
+}
+
+TEST_F(Driver, EverySymbolOfTheListIsExportedOnce) {
+    const char* const symbols[] = {
+#define SIM_API(name, symbol, since, variant) #symbol,
+#include "driver/driver_api.def"
+#undef SIM_API
+    };
+    for (const char* symbol : symbols)
+        EXPECT_NE(dlsym(RTLD_DEFAULT, symbol), nullptr) << symbol;
+}
+
+// Settings are read once a process, so these run in processes of their own.
+class DriverSettings : public testing::Test {
+  protected:
+    static int exit_code(int (*body)(), std::vector<std::pair<const char*, const char*>> settings) {
+        const pid_t child = fork();
+        if (child == 0) {
+            for (const auto& [name, value] : settings)
+                setenv(name, value, 1);
+            std::exit(body());
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+
+    static bool begin() {
+        CUcontext context = nullptr;
+        return cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
+               cuCtxSetCurrent(context) == CUDA_SUCCESS;
+    }
+};
+
+TEST_F(DriverSettings, NoDeviceIsAnError) {
+    EXPECT_EQ(exit_code([] { return static_cast<int>(cuInit(0)); }, {{"SIMCUDA_DEVICES", "0"}}), CUDA_ERROR_NO_DEVICE);
+}
+
+TEST_F(DriverSettings, LowAddressesServeTheOldEntryPoints) {
+    const auto body = [] {
+        CUdeviceptr device = 0;
+        char up[16] = "simulated", down[16] = "";
+        if (!begin() || cuMemAlloc_v2(&device, 4096) != CUDA_SUCCESS || device >> 32)
+            return 1;
+        const auto low = static_cast<CUdeviceptr_v1>(device);
+        return cuMemcpyHtoD(low, up, 16) || cuMemcpyDtoH(down, low, 16) || std::strcmp(up, down) ? 2 : 0;
+    };
+    EXPECT_EQ(exit_code(body, {{"SIMCUDA_LOW_ADDRESSES", "1"}}), 0);
+}
+
+TEST_F(DriverSettings, OrderedFailuresBeginAtTheirCall) {
+    const auto body = [] {
+        void* memory[3];
+        if (!begin())
+            return 1;
+        for (int i = 0; i < 2; ++i)
+            if (cuMemHostAlloc(&memory[i], 64, 0) != CUDA_SUCCESS)
+                return 2;
+        return cuMemHostAlloc(&memory[2], 64, 0) == CUDA_ERROR_OUT_OF_MEMORY ? 0 : 3;
+    };
+    EXPECT_EQ(exit_code(body, {{"SIMCUDA_FAIL", "cuMemHostAlloc:2:3"}}), 0);
+}
+
+TEST_F(DriverSettings, CountsAreWrittenAtExit) {
+    char path[] = "/tmp/simcuda-counts-XXXXXX";
+    close(mkstemp(path));
+    const auto body = [] {
+        CUdeviceptr device = 0;
+        char host[16] = "";
+        return begin() && !cuMemAlloc_v2(&device, 16) && !cuMemcpyHtoD_v2(device, host, 16) ? 0 : 1;
+    };
+    EXPECT_EQ(exit_code(body, {{"SIMCUDA_COUNTS_FILE", path}}), 0);
+    std::ifstream file(path);
+    std::string line;
+    EXPECT_TRUE(std::getline(file, line));
+    EXPECT_NE(line.find("\"h2d\":1"), std::string::npos) << line;
+    EXPECT_NE(line.find("\"bytes_h2d\":16"), std::string::npos) << line;
+    EXPECT_NE(line.find("\"cuMemcpyHtoD_v2\":1"), std::string::npos) << line;
+    unlink(path);
+}
+
+TEST_F(DriverSettings, StagingCanBeSwitchedOff) {
+    const auto body = [] {
+        CUdeviceptr device = 0;
+        char host[16] = "";
+        CUstream stream = nullptr;
+        if (!begin() || cuMemAlloc_v2(&device, 16) || cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
+            return 1;
+        SimcudaCounters counters{};
+        if (cuMemcpyHtoDAsync_v2(device, host, 16, stream))
+            return 2;
+        simcuda_counters(&counters);
+        return counters.staged == 0 && cuStreamQuery(stream) == CUDA_SUCCESS ? 0 : 3;
+    };
+    EXPECT_EQ(exit_code(body, {{"SIMCUDA_STAGING_LIMIT", "0"}}), 0);
+}
+
+}  // namespace
