@@ -37,7 +37,6 @@ const Form kForms[] = {
     {"I3_driver_lookup_v2_per_thread", {"copies_driver_lookup_v2_per_thread"}, "lookup", false},
     {"I3_driver_lookup_v1", {"copies_driver_lookup_v1"}, "lookup", false},
     {"I6_plugin_local", {"plugin_host", "libcopies_plugin.so"}, "exported-runtime", true},
-    {"I6_plugin_deepbind", {"plugin_host", "libcopies_plugin_hidden.so", "deepbind"}, "lookup", false},
 };
 
 Command command_of(const Form& form) {
@@ -191,6 +190,20 @@ TEST(CopiesWrapped, StackStartsInTheWrapperAndGoesOnToItsCaller) {
                                                     "cudaMemcpyAsync copywrap_upload caller_two 2 0",
                                                     "cudaMemcpyAsync copywrap_download_and_wait caller_down 3 3"}));
     EXPECT_EQ(copies(report, Direction::host_to_device, MemoryClass::pinned).calls, 4u);
+}
+
+// A plugin opened RTLD_DEEPBIND looks its symbols up in itself and what it needs, dlsym included: no preload library
+// sees its calls. What must not be is a report that looks like a clean run.
+TEST(CopiesWithDeepbind, I6_AreCoveredOrLeaveNoReport) {
+    Command command;
+    command.arguments = {program_path("plugin_host"), program_path("libcopies_plugin_hidden.so"), "deepbind"};
+    const FinishedRun with(command);
+    const FinishedRun without(command.without_tool());
+    ASSERT_TRUE(with.outcome().exited(0)) << describe(with.outcome());
+    EXPECT_EQ(with.outcome().out, without.outcome().out);
+    for (const auto& [name, report] : with.reports()) {
+        EXPECT_EQ(differences_from_ledger(report, with.outcome().out), "") << name;
+    }
 }
 
 // ctypes and Numba: the handle's function is the runtime's or driver's own, the tool sees the driver below.

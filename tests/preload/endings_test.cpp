@@ -112,7 +112,9 @@ TEST(Exec, K3_NewImageOfTheSamePidHasItsOwnFile) {
     running.say("go\n");
     ASSERT_TRUE(running.wait_for_line("ready"));
     EXPECT_TRUE(report_becomes(folder.path(), has_all_30));
-    running.say("go\ngo\n");
+    running.say("go\n");
+    ASSERT_TRUE(running.wait_for_line("ready"));  // the new image's
+    running.say("go\n");
     const Outcome outcome = running.wait();
     EXPECT_TRUE(outcome.exited(0)) << describe(outcome);
     const auto files = report_files_in(folder.path());

@@ -48,14 +48,6 @@ std::string memory_text(const nlohmann::json& memory) {
 
 using Rows = std::map<std::string, Totals>;
 
-std::string text_of(const Rows& rows) {
-    std::string all;
-    for (const auto& [key, counts] : rows) {
-        all += key + ": " + text_of(counts) + "\n";
-    }
-    return all;
-}
-
 // A wait for the whole device has another name in another runtime, and programs make it where they like.
 bool waits_for_device(const std::string& api) {
     return api == "cudaDeviceSynchronize" || api.rfind("cuCtxSynchronize", 0) == 0;
@@ -66,6 +58,10 @@ std::string range_text(const std::string& kind, std::uint64_t bytes, std::uint32
 }
 
 }  // namespace
+
+void PrintTo(const Totals& totals, std::ostream* out) {
+    *out << text_of(totals);
+}
 
 const char* name(SiteKind kind) {
     switch (kind) {

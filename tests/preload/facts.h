@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct Totals {
 
     bool operator==(const Totals&) const = default;
 };
+void PrintTo(const Totals& totals, std::ostream* out);
 
 using SiteFilter = std::function<bool(const report::SiteRecord&)>;
 

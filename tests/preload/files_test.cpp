@@ -228,7 +228,7 @@ TEST(ReportFile, ProgramThatClosesAndReusesDescriptorsKeepsItsFiles) {
     }
     const auto files = report_files_in(folder.path());
     ASSERT_GE(files.size(), 1u);
-    // Either it went on somewhere with a note that the descriptor was lost, or the loss was said on stderr.
+    // Either it went on by itself and has everything, or the loss is noted, in the file or on stderr.
     bool noted = !outcome.err.empty();
     std::uint64_t most = 0;
     for (const auto& file : files) {
@@ -237,7 +237,7 @@ TEST(ReportFile, ProgramThatClosesAndReusesDescriptorsKeepsItsFiles) {
         noted = noted || lost(report, Loss::descriptor_lost) > 0;
     }
     EXPECT_GE(most, 20u);
-    EXPECT_TRUE(noted) << outcome.err;
+    EXPECT_TRUE(noted || most == 30) << outcome.err;
 }
 
 // ---- What is in it about the process

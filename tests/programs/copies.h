@@ -18,6 +18,7 @@
 
 inline constexpr std::size_t kBytes = 24 * 1024;
 inline constexpr std::uint64_t kRepeats = 3;
+inline volatile std::uint64_t repeats = kRepeats;  // volatile: an unrolled loop would be several call sites
 inline constexpr const char* kDefaultStream = api::kPerThread ? "per_thread_default" : "legacy_default";
 
 inline Ledger ledger;
@@ -153,7 +154,7 @@ std::string of(const char* function) {
 // Not waited for by the next call: an event record lies between.
 template <class M>
 COPIES_SITE void upload_async(const Lane& lane, const void* host) {
-    for (std::uint64_t i = 0; i < kRepeats; ++i) {
+    for (std::uint64_t i = 0; i < repeats; ++i) {
         check(api::upload_async(lane.device, host, kBytes, lane.stream), "upload_async");
         check(api::event_record(lane.event, lane.stream), "event_record");
     }
@@ -162,7 +163,7 @@ COPIES_SITE void upload_async(const Lane& lane, const void* host) {
 
 template <class M>
 COPIES_SITE void download_async(const Lane& lane, void* host) {
-    for (std::uint64_t i = 0; i < kRepeats; ++i) {
+    for (std::uint64_t i = 0; i < repeats; ++i) {
         check(api::download_async(host, lane.device, kBytes, lane.stream), "download_async");
         check(api::event_record(lane.event, lane.stream), "event_record");
     }
@@ -314,7 +315,7 @@ COPIES_SITE void second_caller(const Lane& lane, const void* host) {
 
 template <class M>
 COPIES_SITE void thread_upload(const Lane& lane, const void* host) {
-    for (std::uint64_t i = 0; i < kRepeats; ++i) {
+    for (std::uint64_t i = 0; i < repeats; ++i) {
         check(api::upload_async(lane.device, host, kBytes, lane.stream), "upload_async");
         check(api::event_record(lane.event, lane.stream), "event_record");
     }

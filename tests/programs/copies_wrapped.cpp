@@ -8,9 +8,13 @@
 #include "copywrap.h"
 #include "small.h"
 
+volatile int repeats_one = 4;  // volatile: an unrolled loop would be several call sites
+volatile int repeats_two = 2;
+volatile int repeats_down = 3;
+
 __attribute__((noinline)) int caller_one(const Small& small) {
     int failed = 0;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < repeats_one; ++i) {
         failed += copywrap_upload(small.device, small.pageable, kSmallBytes, nullptr) != 0 ? 1 : 0;
         failed += copywrap_upload(small.device, small.pinned, kSmallBytes, nullptr) != 0 ? 1 : 0;
     }
@@ -19,7 +23,7 @@ __attribute__((noinline)) int caller_one(const Small& small) {
 
 __attribute__((noinline)) int caller_two(const Small& small) {
     int failed = 0;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < repeats_two; ++i) {
         failed += copywrap_upload(small.device, small.pageable, kSmallBytes, nullptr) != 0 ? 1 : 0;
     }
     return failed;
@@ -27,7 +31,7 @@ __attribute__((noinline)) int caller_two(const Small& small) {
 
 __attribute__((noinline)) int caller_down(const Small& small) {
     int failed = 0;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < repeats_down; ++i) {
         failed += copywrap_download_and_wait(small.pageable, small.device, kSmallBytes, nullptr) != 0 ? 1 : 0;
     }
     return failed;

@@ -15,8 +15,10 @@ namespace {
 
 std::string describe(void* found) {
     if (found == nullptr) {
+        // Without the object that it names first: which one looked is not the program's business.
         const char* const error = dlerror();
-        return std::string("none, error ") + (error != nullptr ? error : "(none)");
+        const char* const text = error != nullptr ? std::strstr(error, ": ") : nullptr;
+        return std::string("none, error") + (text != nullptr ? text : " (none)");
     }
     Dl_info info{};
     if (dladdr(found, &info) == 0 || info.dli_fname == nullptr) {

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstring>
 #include <initializer_list>
 
 extern "C" {
@@ -25,9 +26,11 @@ inline void probe_report(const char* who, const char* how, const char* name, boo
 inline void probe_dlsym(const char* who, void* handle, const char* how, const char* name) {
     dlerror();
     void* volatile const found = dlsym(handle, name);
-    const char* const error = dlerror();
-    std::printf("%s %s %s: %s, error %s\n", who, how, name, found != nullptr ? "found" : "none",
-                error != nullptr ? error : "(none)");
+    // Without the object that it names first: which one looked is not the program's business.
+    const char* error = dlerror();
+    const char* const text = error != nullptr ? std::strstr(error, ": ") : nullptr;
+    std::printf("%s %s %s: %s, error%s\n", who, how, name, found != nullptr ? "found" : "none",
+                text != nullptr ? text : " (none)");
 }
 
 inline void probe_weak(const char* who) {
