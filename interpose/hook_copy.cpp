@@ -138,6 +138,10 @@ bool CopyHook::before(const CopyArguments& arguments) noexcept {
     facts_.stream = arguments.has_stream ? stream_kind(api(), arguments.stream) : stream_kind(api(), nullptr);
     facts_.flags = static_cast<std::uint16_t>((arguments.async ? report::kSiteAsync : 0) |
                                               (thread.driver_owned ? report::kSiteOnDriverThread : 0));
+    if (state().open_captures.load(std::memory_order_relaxed) != 0 && arguments.async &&
+        state().is_capturing(stream_identity(api(), arguments.stream))) {
+        facts_.flags |= report::kSiteCaptured;
+    }
     ask_both_sides(arguments);
     // Known before the call, since a pageable copy may hang; where the driver could not answer yet, after it.
     if (!ask_again_) {
@@ -169,7 +173,7 @@ void CopyHook::after(int status) noexcept {
             report::store(counters_->allocation_site, allocation_site_);
         }
     }
-    if (status == 0) {
+    if (status == 0 && (facts_.flags & report::kSiteCaptured) == 0) {
         thread.last_copy = counters_;
         thread.last_copy_stream = stream_identity(api(), arguments_.has_stream ? arguments_.stream : nullptr);
         if (!thread.asked_device && !thread.driver_owned && !state().after_fork &&

@@ -46,16 +46,13 @@ const char* listed_name(const char* name) noexcept {
 
 int row_for_address(const void* address) noexcept {
     const Driver* known = driver();
-    if (known == nullptr) {
-        return -1;
+    const int row = known != nullptr ? row_in(*known, address) : -1;
+    if (row >= 0) {
+        return row;
     }
-    if (!known->contains(address)) {
-        known = find_driver_again();
-        if (known == nullptr || !known->contains(address)) {
-            return -1;
-        }
-    }
-    return row_in(*known, address);
+    // Perhaps the driver was unloaded and loaded anew.
+    const Driver* current = find_driver_again();
+    return current != nullptr && current != known ? row_in(*current, address) : -1;
 }
 
 int replace_looked_up(int status, const Lookup& lookup) noexcept {

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "elf_objects.h"
+#include "log.h"
 #include "options.h"
 #include "real.h"
 #include "report_file.h"
@@ -96,6 +97,7 @@ void record_process(State& state) noexcept {
 }
 
 void record_device(State& state) noexcept {
+    const KeepErrno keep;
     const Driver* known = driver();
     int ordinal = -1;
     if (known == nullptr || known->ctx_get_device == nullptr || known->device_get_attribute == nullptr ||

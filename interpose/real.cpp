@@ -61,7 +61,7 @@ Runtime g_runtimes[kMaxRuntimes];
 std::atomic<unsigned> g_runtime_count{0};
 std::atomic<bool> g_runtime_writer{false};
 
-// Index of the runtime with that load address; reads its functions when it is new.
+// The table entry for that runtime, reading its functions when it is new; kNoRuntime when all entries are in use.
 std::uint8_t index_of_runtime(const ElfObject& object) noexcept {
     for (;;) {
         const unsigned count = g_runtime_count.load(std::memory_order_acquire);
@@ -72,7 +72,7 @@ std::uint8_t index_of_runtime(const ElfObject& object) noexcept {
             }
         }
         if (count == kMaxRuntimes) {
-            return kNoRuntime;
+            return kNoRuntime;  // see any_runtime_function()
         }
         bool expected = false;
         if (!g_runtime_writer.compare_exchange_strong(expected, true)) {
@@ -89,6 +89,16 @@ std::uint8_t index_of_runtime(const ElfObject& object) noexcept {
         }
         g_runtime_writer.store(false);
     }
+}
+
+// A program that loaded and unloaded runtimes until the table was full: looked up anew at each call, slow and right.
+void* any_runtime_function(Api api) noexcept {
+    void* found = nullptr;
+    for_each_object([&](const ElfObject& object) {
+        found = object.is_runtime() ? object.find(info(api).symbol) : nullptr;
+        return found != nullptr;
+    });
+    return found;
 }
 
 // ---- Callers
@@ -190,6 +200,7 @@ const ElfObject* runtime_needed_by(ObjectList& list, std::uintptr_t base) noexce
 }
 
 CallerRule find_rule(std::uintptr_t return_address) noexcept {
+    process_started();  // a library's constructor may call CUDA before ours ran
     CallerRule rule;
     rule.runtime = kNoRuntime;
     std::uintptr_t caller_base = 0;
@@ -223,6 +234,7 @@ const Driver* driver() noexcept {
 }
 
 const Driver* find_driver_again() noexcept {
+    process_started();
     const Driver* known = g_driver.load(std::memory_order_acquire);
     const Driver* result = nullptr;
     for_each_object([&](const ElfObject& object) {
@@ -233,13 +245,10 @@ const Driver* find_driver_again() noexcept {
             result = known;
             return true;
         }
-        const unsigned index = g_driver_count.fetch_add(1);
-        if (index >= kMaxDrivers) {
-            g_driver_count.store(kMaxDrivers);
-            return true;
-        }
-        read_driver(g_drivers[index], object);
-        result = &g_drivers[index];
+        // A driver that was unloaded is never called again: its entry is used anew three loads later.
+        Driver& entry = g_drivers[g_driver_count.fetch_add(1) % kMaxDrivers];
+        read_driver(entry, object);
+        result = &entry;
         return true;
     });
     if (result != nullptr && result != known) {
@@ -300,7 +309,7 @@ void note_lookup_from(std::uintptr_t return_address) noexcept {
 
 void* runtime_function(Api api, CallerRule rule) noexcept {
     if (rule.runtime >= g_runtime_count.load(std::memory_order_acquire)) {
-        return nullptr;
+        return any_runtime_function(api);
     }
     return g_runtimes[rule.runtime].functions[index_of(api)];
 }

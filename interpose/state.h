@@ -49,11 +49,17 @@ struct State {
     Shard* free_shards = nullptr;
 
     std::atomic<std::uint32_t> api_names[kApiCount] = {};  // string ids, 0 until used
+    // Stream captures: how many are open, and the streams that began them (0: free entry). Streams that join a capture
+    // by waiting for its event are not in here.
     std::atomic<int> open_captures{0};
+    std::atomic<std::uintptr_t> capturing[16] = {};
     std::atomic<std::uint64_t> devices_seen{0};  // bit per ordinal
-    std::atomic<std::uint32_t> routes_seen{0};   // bit per Route
 
     std::uint32_t api_name(Api api) noexcept;
+
+    void capture_began(std::uintptr_t stream) noexcept;
+    void capture_ended(std::uintptr_t stream) noexcept;
+    bool is_capturing(std::uintptr_t stream) const noexcept;
 };
 
 }  // namespace pincheck

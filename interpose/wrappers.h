@@ -254,13 +254,13 @@ PINCHECK_PASS(event_record)
 PINCHECK_PASS(event_record_flags)
 PINCHECK_PASS(wait_event)
 
-// While a capture is open no question goes to the driver.
-template <class... Arguments>
-inline int begin_capture(Api api, Arguments... arguments) {
+// While a capture is open no question goes to the driver, and copies into it are not executed.
+template <class... Rest>
+inline int begin_capture(Api api, void* stream, Rest... rest) {
     State* state = state_or_start();
-    const int status = pass_on(api, arguments...);
+    const int status = pass_on(api, stream, rest...);
     if (state != nullptr && status == 0) {
-        state->open_captures.fetch_add(1, std::memory_order_relaxed);
+        state->capture_began(stream_identity(api, stream));
     }
     return status;
 }
@@ -274,13 +274,14 @@ PINCHECK_CAPTURE(capture_begin)
 PINCHECK_CAPTURE(capture_to_graph)
 
 inline int hook_capture_end(Api api, Caller, void* stream, void** graph) {
+    // CUDA Driver API, cuStreamEndCapture: an invalidated or unjoined capture ends too; with any other error it is open
+    // still, or there was none.
+    constexpr int kInvalidated = 901;
+    constexpr int kUnjoined = 904;
     State* state = state_or_start();
     const int status = pass_on(api, stream, graph);
-    // A capture that was invalidated ends here too, with an error; one that was never begun does not count below zero.
-    if (state != nullptr) {
-        int open = state->open_captures.load(std::memory_order_relaxed);
-        while (open > 0 && !state->open_captures.compare_exchange_weak(open, open - 1)) {
-        }
+    if (state != nullptr && (status == 0 || status == kInvalidated || status == kUnjoined)) {
+        state->capture_ended(stream_identity(api, stream));
     }
     return status;
 }
