@@ -12,6 +12,9 @@ using namespace simcuda;
 
 namespace {
 
+// Every module and library: there is nothing to keep of an image.
+char g_any_image;
+
 CUresult kernel_of(void** out, const char* name) {
     if (!out || !name)
         return CUDA_ERROR_INVALID_VALUE;
@@ -77,16 +80,13 @@ SIM_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
     SIM_CONTEXT(cuModuleLoadData);
     if (!out || !image)
         return CUDA_ERROR_INVALID_VALUE;
-    *out = reinterpret_cast<CUmodule>(new char);
+    *out = reinterpret_cast<CUmodule>(&g_any_image);
     return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuModuleUnload(CUmodule module) {
     SIM_CONTEXT(cuModuleUnload);
-    if (!module)
-        return CUDA_ERROR_INVALID_HANDLE;
-    delete reinterpret_cast<char*>(module);
-    return CUDA_SUCCESS;
+    return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 SIM_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
@@ -101,16 +101,13 @@ SIM_EXPORT CUresult cuLibraryLoadData(CUlibrary* out, const void* code, CUjit_op
     SIM_ENTER(cuLibraryLoadData);
     if (!out || !code)
         return CUDA_ERROR_INVALID_VALUE;
-    *out = reinterpret_cast<CUlibrary>(new char);
+    *out = reinterpret_cast<CUlibrary>(&g_any_image);
     return CUDA_SUCCESS;
 }
 
 SIM_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
     SIM_ENTER(cuLibraryUnload);
-    if (!library)
-        return CUDA_ERROR_INVALID_HANDLE;
-    delete reinterpret_cast<char*>(library);
-    return CUDA_SUCCESS;
+    return library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 SIM_EXPORT CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {

@@ -1,6 +1,7 @@
 // Contexts, the current one of each thread, and the checks that every entry point begins with.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -15,9 +16,9 @@ struct Context {
     int device = 0;
     bool primary = false;
     unsigned flags = 0;
-    int retained = 0;                // primary contexts only
-    bool alive = true;               // a destroyed context's handle stays recognisable
-    CUresult sticky = CUDA_SUCCESS;  // set by a faulting kernel; every later call returns it
+    std::atomic<int> retained = 0;                // primary contexts only
+    std::atomic<bool> alive = true;               // a destroyed context's handle stays recognisable
+    std::atomic<CUresult> sticky = CUDA_SUCCESS;  // set by a faulting kernel; every later call returns it
     // Guarded by machine().mutex. The streams of the app and the per-thread ones; the legacy stream apart.
     StreamPtr legacy;
     std::vector<StreamPtr> streams;

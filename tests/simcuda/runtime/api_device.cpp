@@ -166,7 +166,9 @@ unsigned long long meaning(bool per_thread, unsigned long long flags) {
 RT_TWINS(cudaGetDriverEntryPoint, _ptsz,
          (const char* symbol, void** out, unsigned long long flags, cudaDriverEntryPointQueryResult* status),
          { return entry_point(symbol, out, CUDART_VERSION, meaning(per_thread, flags), status); })
+#if CUDART_VERSION >= 12050
 RT_TWINS(cudaGetDriverEntryPointByVersion, _ptsz,
          (const char* symbol, void** out, unsigned version, unsigned long long flags,
           cudaDriverEntryPointQueryResult* status),
          { return entry_point(symbol, out, version, meaning(per_thread, flags), status); })
+#endif
