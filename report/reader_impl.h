@@ -31,6 +31,8 @@ class OpenFile {
     bool read_to_end();  // what follows the bytes read so far
     // Reads this part again; true when it was there. False too after so many times that the file must be damaged.
     bool read_again(std::uint64_t offset, std::size_t size);
+    // Reads the segment at `begin` again but for its header, which was read a moment ago.
+    bool read_rest_of_segment(std::uint64_t begin);
     // Reads all record segments again, new ones included. After it no slot in `bytes` is newer than the records.
     bool read_records_again();
 
@@ -38,6 +40,7 @@ class OpenFile {
 
   private:
     bool read_part(std::uint64_t offset, std::size_t size, std::uint8_t* into);
+    bool grow();  // to the size that the file has now, with zeros for what was not read
 
     int descriptor_;
     int rereads_left_ = 256;

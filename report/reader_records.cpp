@@ -178,7 +178,7 @@ void Parser::check_references() {
     Dangling strings("places name a string");
     Dangling modules("stack or key frames name a module");
     Dangling stacks("sites name a stack");
-    Dangling counter_sites("counters name a site");
+    Dangling counter_sites("counter fields name a site");
     Dangling range_sites("ranges name a site");
     const auto text = [&](std::uint32_t id) { strings.check(id, report.strings); };
     if (report.process) {

@@ -29,12 +29,11 @@ bool Parser::segment_is_sound(std::uint32_t index) {
                header.crc == crc32c(data_.data() + begin, offsetof(SegmentHeader, crc));
     };
     bool result = sound();
-    // The bytes after the header too: it may promise more than was there when they were read.
-    const std::size_t rest = std::min<std::uint64_t>(kSegmentBytes, data_.size() - begin) - sizeof(SegmentHeader);
     for (int tries = 0; !result && live() && at<SegmentHeader>(begin).magic == kSegmentMagic && tries < kRereads;
          ++tries) {
-        if (!file_->read_again(begin, sizeof(SegmentHeader)) ||
-            !file_->read_again(begin + sizeof(SegmentHeader), rest)) {
+        const bool again = file_->read_again(begin, sizeof(SegmentHeader)) && file_->read_rest_of_segment(begin);
+        data_ = file_->bytes;
+        if (!again) {
             break;
         }
         result = sound();
