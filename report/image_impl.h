@@ -1,13 +1,13 @@
 // What an Image is made of; shared by image.cpp (filling it) and snapshot.cpp (writing it out).
 #pragma once
 
-#include <pthread.h>
-
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "image.h"
+#include "mutex.h"
 
 namespace pincheck::report {
 
@@ -71,7 +71,7 @@ struct Image::Impl {
     std::uint64_t start_realtime_ns;
     std::size_t mapped_bytes;  // of this struct and the table of segments behind it
 
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    Mutex mutex;
     // All below: under the mutex.
     std::uint32_t segment_count = 0;
     std::uint64_t bytes_used = 0;
@@ -105,16 +105,7 @@ struct Image::Impl {
 };
 static_assert(alignof(Segment) <= 64);
 
-class Locked {
-  public:
-    explicit Locked(pthread_mutex_t& mutex) noexcept : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
-    ~Locked() { pthread_mutex_unlock(&mutex_); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-  private:
-    pthread_mutex_t& mutex_;
-};
+using Locked = std::lock_guard<Mutex>;
 
 // The host program's errno is not ours to change.
 class KeepErrno {
