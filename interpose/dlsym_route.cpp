@@ -2,9 +2,9 @@
 //
 //   explicit handle   a listed driver function is replaced when the real result lies in the driver; runtime functions
 //                     are not (their calls are seen at the driver)
-//   RTLD_NEXT         passes: its meaning is the caller's place in the search order
-//   RTLD_DEFAULT      passes where the program would find the symbol without us too (the loader then finds our export,
-//                     which is first in scope); otherwise it is answered with "not found", as without us
+//   RTLD_DEFAULT, RTLD_NEXT, a handle of the program itself
+//                     lead to our export where we are in the way; so they pass only where the program would find the
+//                     symbol without us too, and are otherwise answered with "not found", as without us
 
 #include <dlfcn.h>
 #include <link.h>
@@ -64,16 +64,21 @@ int listed(const char* name) noexcept {
     return -1;
 }
 
-// Would the caller find `name` in the default scope if we were not there? First the global scope after us; then the
-// caller's own libraries, which may be loaded RTLD_LOCAL.
-bool found_without_us(const char* name, std::uintptr_t caller) noexcept {
-    if (pincheck_real_dlsym(RTLD_NEXT, name) != nullptr) {
-        return true;
-    }
+link_map* map_of(std::uintptr_t address) noexcept {
     Dl_info info;
     link_map* map = nullptr;
-    if (dladdr1(reinterpret_cast<void*>(caller), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
-        map == nullptr || map->l_name == nullptr || map->l_name[0] == '\0') {
+    const int found = dladdr1(reinterpret_cast<void*>(address), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
+    return found != 0 ? map : nullptr;
+}
+
+// Is there a definition after us in the global scope?
+bool in_global_scope(const char* name) noexcept {
+    return pincheck_real_dlsym(RTLD_NEXT, name) != nullptr;
+}
+
+// Do the caller's own libraries, which may be loaded RTLD_LOCAL, define it?
+bool in_scope_of(const link_map* map, const char* name) noexcept {
+    if (map == nullptr || map->l_name == nullptr || map->l_name[0] == '\0') {
         return false;
     }
     void* handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
@@ -85,28 +90,54 @@ bool found_without_us(const char* name, std::uintptr_t caller) noexcept {
     return found;
 }
 
+// The program itself, or a library preloaded before us: what comes next after it includes us.
+bool comes_before_us(const link_map* map) noexcept {
+    const void* own = own_object().dynamic;
+    while (map != nullptr && map->l_ld != own) {
+        map = map->l_next;
+    }
+    return map != nullptr;
+}
+
+// Our own dlsym is the one that such a handle finds.
+bool leads_to_us(void* handle) noexcept {
+    return pincheck_real_dlsym(handle, "dlsym") == reinterpret_cast<void*>(&dlsym);
+}
+
+// As without us, dlerror's text included but for the name of the object that asks.
+Answer not_found(const char* name) noexcept {
+    return {pincheck_real_dlsym(RTLD_NEXT, name), 1};
+}
+
 Answer route(void* handle, const char* name, std::uintptr_t caller) noexcept {
     const int row = listed(name);
-    if (row < 0 || handle == RTLD_NEXT) {
+    if (row < 0) {
         return kPass;
     }
     if (pincheck_real_dlsym == nullptr && pincheck_find_dlsym() == nullptr) {
         return kPass;
     }
     process_started();
+    const Api api = static_cast<Api>(row);
     if (handle == RTLD_DEFAULT) {
-        if (found_without_us(name, caller)) {
-            return kPass;
-        }
-        // As without us, dlerror's text included but for the name of the asking object.
-        return {pincheck_real_dlsym(RTLD_NEXT, name), 1};
+        const bool found = defined_before_us(api) || in_global_scope(name) || in_scope_of(map_of(caller), name);
+        return found ? kPass : not_found(name);
     }
-    if (!dlsym_wanted()) {
-        return kPass;
+    if (handle == RTLD_NEXT) {
+        return in_global_scope(name) || !comes_before_us(map_of(caller)) ? kPass : not_found(name);
     }
     void* real = pincheck_real_dlsym(handle, name);
+    // A handle of the program itself may lead to our export: the wrapper, or null without an error where there is no
+    // CUDA. Without us it would lead to the next definition, if any.
+    const bool ours = is_wrapper(real) || (real == nullptr && leads_to_us(handle));
+    if (ours) {
+        return in_global_scope(name) ? Answer{real, 1} : not_found(name);
+    }
     if (real == nullptr) {
-        return {nullptr, 1};
+        return {pincheck_real_dlsym(handle, name), 1};  // once more: asking cleared dlerror
+    }
+    if (!dlsym_wanted()) {
+        return {real, 1};
     }
     const int found = row_for_address(real);
     if (found < 0) {

@@ -215,13 +215,17 @@ bool is_wrapper(const void* address) noexcept {
     return false;
 }
 
+// The loader comes to us after the objects before us in its list: either they do not define the symbol, or somebody
+// asked for the next definition. So only those after us count.
 void* resolve_export(Api api) noexcept {
     void* answer = nullptr;
+    bool after_us = false;
     for_each_object([&](const ElfObject& object) {
         if (is_self(object)) {
+            after_us = true;
             return false;
         }
-        void* real = object.find(info(api).symbol);
+        void* real = after_us ? object.find(info(api).symbol) : nullptr;
         if (real == nullptr) {
             return false;
         }
@@ -237,6 +241,15 @@ void* resolve_export(Api api) noexcept {
         return true;
     });
     return answer;
+}
+
+bool defined_before_us(Api api) noexcept {
+    bool found = false;
+    for_each_object([&](const ElfObject& object) {
+        found = !is_self(object) && object.find(info(api).symbol) != nullptr;
+        return found || is_self(object);
+    });
+    return found;
 }
 
 const char* foreign_provider_seen() noexcept {

@@ -20,6 +20,10 @@ void* wrapper_of(Api api) noexcept;
 // What a reference to an exported symbol resolves to now: the wrapper, another library's function, or null.
 void* resolve_export(Api api) noexcept;
 
+// True when an object before us in the loader's list (the program itself, a library preloaded before us) defines the
+// symbol.
+bool defined_before_us(Api api) noexcept;
+
 // True when `address` is one of our wrappers.
 bool is_wrapper(const void* address) noexcept;
 

@@ -23,6 +23,8 @@ using report::CounterSlot;
 
 // A key reaches past a static runtime's own frames (three; measured: cudart 13.0.96) into the code that called it.
 constexpr std::size_t kKeyDepth = 6;
+// So many ended threads keep their counters to themselves; then the oldest are shared with new threads.
+constexpr std::uint32_t kKeptShards = 64;
 // Room is kept for the overflow sites of each API.
 constexpr std::uint32_t kMaxSites = 30000;
 
@@ -186,7 +188,7 @@ pthread_key_t g_key;
 pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
 bool g_key_valid = false;
 
-// The thread ends: its shard goes to the next new thread. Calls made later in this thread's life attach it again.
+// The thread ends: its shard goes to a new thread, later. Calls made later in this thread's life attach it again.
 void on_thread_exit(void* data) {
     auto& thread = *static_cast<ThreadState*>(data);
     State* state = current_state();
@@ -197,8 +199,13 @@ void on_thread_exit(void* data) {
     thread = ThreadState{};
     report::store(shard->slot->state, report::SlotState::ended);
     const std::lock_guard lock(state->shards_mutex);
-    shard->next_free = state->free_shards;
-    state->free_shards = shard;
+    shard->next_free = nullptr;
+    Shard** end = &state->free_shards;
+    while (*end != nullptr) {
+        end = &(*end)->next_free;
+    }
+    *end = shard;
+    ++state->free_shard_count;
 }
 
 void make_key() {
@@ -208,9 +215,11 @@ void make_key() {
 Shard* take_shard(State& state) noexcept {
     {
         const std::lock_guard lock(state.shards_mutex);
-        if (Shard* shard = state.free_shards) {
-            state.free_shards = shard->next_free;
-            return shard;
+        if (state.free_shard_count >= kKeptShards) {
+            Shard* oldest = state.free_shards;
+            state.free_shards = oldest->next_free;
+            --state.free_shard_count;
+            return oldest;
         }
     }
     auto* shard = map_array<Shard>(1);
@@ -221,6 +230,7 @@ Shard* take_shard(State& state) noexcept {
     if (shard->slot == nullptr || !reserve_in_shard(*shard)) {
         return nullptr;
     }
+    report::store(shard->slot->thread, state.last_thread.fetch_add(1, std::memory_order_relaxed) + 1);
     return shard;
 }
 

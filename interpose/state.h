@@ -46,7 +46,9 @@ struct State {
     std::uint32_t site_count = 0;
 
     Mutex shards_mutex;
-    Shard* free_shards = nullptr;
+    Shard* free_shards = nullptr;  // oldest first
+    std::uint32_t free_shard_count = 0;
+    std::atomic<std::uint32_t> last_thread{0};  // id of the newest thread slot
 
     std::atomic<std::uint32_t> api_names[kApiCount] = {};  // string ids, 0 until used
     // Stream captures: how many are open, and the streams that began them (0: free entry). Streams that join a capture
