@@ -105,6 +105,18 @@ TEST(SuddenEnding, K4_StateStaysRunningAfterSigkill) {
     EXPECT_EQ(result.report.header.state, FileState::running);
 }
 
+// A file that is there can be read, however early the program ended.
+TEST(SuddenEnding, K4_EndRightAfterTheFirstCallLeavesAReadableReport) {
+    for (int i = 0; i < 20; ++i) {
+        const FinishedRun run(ending("at-once"));
+        ASSERT_TRUE(run.outcome().exited(0)) << describe(run.outcome());
+        for (const auto& file : run.report_files()) {
+            const ReadResult result = read_report(file.string());
+            ASSERT_EQ(result.error, ReadError::none) << result.message;
+        }
+    }
+}
+
 TEST(Exec, K3_NewImageOfTheSamePidHasItsOwnFile) {
     const TemporaryFolder folder;
     Running running(ending("exec"), folder.path());

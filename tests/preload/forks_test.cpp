@@ -24,7 +24,12 @@ struct Family {
 
 Family family_of(const FinishedRun& run) {
     Family family;
-    for (auto& [name, report] : run.reports()) {
+    for (const auto& file : run.report_files()) {
+        ReadResult result = read_report(file.string());
+        if (result.error != ReadError::none) {
+            continue;  // a child that ended by _exit at once; endings_test.cpp asks for its file
+        }
+        Report& report = result.report;
         // The parent is the one that made 30 uploads or more.
         if (copies(report, Direction::host_to_device).calls >= 30) {
             family.parent = std::move(report);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "facts.h"
 #include "run_program.h"
@@ -107,21 +108,50 @@ class Probe : public testing::TestWithParam<const char*> {
     }
 };
 
+// The lines of a probe's output that begin with `who how`.
+std::string answers(const std::string& output, const std::string& beginning) {
+    std::istringstream lines(output);
+    std::string line;
+    std::string all;
+    while (std::getline(lines, line)) {
+        if (line.rfind(beginning, 0) == 0) {
+            all += line + "\n";
+        }
+    }
+    return all;
+}
+
+// Each way of looking apart, so that a failure names it.
+void expect_same_answers(const Command& command) {
+    const FinishedRun with(command);
+    const FinishedRun without(command.without_tool());
+    ASSERT_TRUE(without.outcome().exited(0)) << describe(without.outcome());
+    EXPECT_TRUE(with.outcome().exited(0)) << describe(with.outcome());
+    for (const char* who : {"program ", "library ", "plugin "}) {
+        for (const char* how : {"weak", "RTLD_DEFAULT", "RTLD_NEXT", "handle"}) {
+            const std::string beginning = std::string(who) + how;
+            EXPECT_EQ(answers(with.outcome().out, beginning), answers(without.outcome().out, beginning));
+        }
+    }
+    EXPECT_EQ(with.outcome().err, "");
+    EXPECT_TRUE(with.report_files().empty());
+}
+
 TEST_P(Probe, I9_FindsNoCudaWhereThereIsNone) {
-    expect_untouched(probe({}, false));
+    expect_same_answers(probe({}, false));
     // Not by both sides being wrong in the same way:
     EXPECT_EQ(FinishedRun(probe({}, false)).outcome().out.find(": found"), std::string::npos);
 }
 TEST_P(Probe, I9_DoesNotFindWhatSomebodyOpenedForHimself) {
-    expect_untouched(probe({"local", "handle"}, true));
+    expect_same_answers(probe({"local", "handle"}, true));
 }
 TEST_P(Probe, I9_FindsWhatWasOpenedForAll) {
-    expect_untouched(probe({"global"}, true));
+    expect_same_answers(probe({"global"}, true));
 }
 TEST_P(Probe, I9_ExportsOffIsThereForTheRest) {
     Command command = probe({}, false);
     command.options = "exports=off";
-    expect_untouched(command);
+    expect_same_answers(command);
 }
 
 INSTANTIATE_TEST_SUITE_P(As, Probe,
@@ -151,6 +181,20 @@ TEST(Probe, I9_MockWithoutAnyCuda) {
 TEST(Probe, I9_OwnDefinitionWins) {
     const FinishedRun run(of({program_path("own_definition")}));
     EXPECT_EQ(run.outcome().out, "own 42, by name 42\n") << describe(run.outcome());
+}
+
+// ---- The conformance set (tests/conformance): valid, null and failing calls with their results
+
+TEST(Conformance, I7_HoldsUnderTheToolAsWithoutIt) {
+    const std::string program = PINCHECK_TEST_CONFORMANCE;
+    if (!fs::exists(program)) {
+        GTEST_SKIP() << program << " is not built";
+    }
+    Command command = of({program, "--gtest_brief=1"});
+    command.environment["SIMCUDA_KERNELS"] = simulated_device_folder() + "/conformance_kernels.so";
+    const FinishedRun run(command);
+    EXPECT_TRUE(run.outcome().exited(0)) << describe(run.outcome());
+    EXPECT_EQ(run.outcome().err, "");
 }
 
 // ---- Other tools in LD_PRELOAD

@@ -1,7 +1,7 @@
 // Makes 10 pinned and 10 pageable uploads, prints "ready", waits for a line on stdin, makes 5 more of each and ends in
 // the way its argument says: return, exit, _exit, quick_exit, abort, exec (runs itself again with "return"), hang
 // (waits to be killed), thread-exit (exit called by another thread), static (pinned memory freed by a static object's
-// destructor).
+// destructor). With "at-once" it makes one call only and ends by _exit.
 // Must be recorded: 15 + 15 uploads (10 + 10 for hang and for every call after the last snapshot of a sudden end), one
 // report for each program image.
 #include <unistd.h>
@@ -38,6 +38,10 @@ void wait_for_line() {
 
 int main(int argc, char** argv) {
     const char* const ending = argc > 1 ? argv[1] : "return";
+    if (std::strcmp(ending, "at-once") == 0) {
+        void* pinned = nullptr;
+        _exit(cudaMallocHost(&pinned, 64));
+    }
     const Small small = small_start();
     int failed = small_uploads(small, 10);
     cudaDeviceSynchronize();
