@@ -49,6 +49,7 @@ struct Writer {
     std::atomic<std::uint32_t> opened;    // 1: create() was tried
     std::atomic<std::uint32_t> finish;    // 1: write the final snapshot
     std::atomic<std::uint32_t> finished;  // 1: written
+    std::atomic<std::uint32_t> complained;
 };
 std::atomic<Writer*> g_writer{nullptr};
 
@@ -171,8 +172,9 @@ Writer* make_writer(State& state) noexcept {
     return writer;
 }
 
+// Once: at the start when the file cannot be made, else at the exit.
 void complain_about(Writer& writer) noexcept {
-    if (writer.file.problem()[0] != '\0') {
+    if (writer.file.problem()[0] != '\0' && writer.complained.exchange(1) == 0) {
         say(Level::problem, "%s", writer.file.problem());
     }
 }
@@ -225,12 +227,9 @@ __attribute__((destructor)) void on_exit() {
         return;
     }
     const KeepErrno keep;
-    const bool had_problem = writer->file.problem()[0] != '\0';
     set_and_wake(writer->finish);
     wait_until_set(writer->finished, kExitWaitNs);
-    if (!had_problem) {
-        complain_about(*writer);
-    }
+    complain_about(*writer);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
@@ -142,6 +143,17 @@ bool ReportFile::open_new(const char* path) noexcept {
     return false;
 }
 
+void ReportFile::set_problem(const char* format, ...) noexcept {
+    if (has_problem_.load(std::memory_order_relaxed)) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(problem_, sizeof(problem_), format, arguments);
+    va_end(arguments);
+    has_problem_.store(true, std::memory_order_release);
+}
+
 bool ReportFile::create(const char* name, const char* directory, const char* temporary) noexcept {
     char path[sizeof(path_)] = "";
     errno = ENAMETOOLONG;
@@ -152,13 +164,11 @@ bool ReportFile::create(const char* name, const char* directory, const char* tem
     const char* slash = std::strrchr(name, '/');
     char fallback[sizeof(path_)];
     if (join(temporary, slash != nullptr ? slash + 1 : name, fallback, sizeof(fallback)) && open_new(fallback)) {
-        std::snprintf(problem_, sizeof(problem_), "cannot write %s: %s; the report is %s", path,
-                      std::strerror(first_error), path_);
+        set_problem("cannot write %s: %s; the report is %s", path, std::strerror(first_error), path_);
         return true;
     }
-    std::snprintf(problem_, sizeof(problem_),
-                  "cannot write %s: %s; no report is made; set PINCHECK_OPTIONS=output=FILE to a writable place", path,
-                  std::strerror(first_error));
+    set_problem("cannot write %s: %s; no report is made; set PINCHECK_OPTIONS=output=FILE to a writable place", path,
+                std::strerror(first_error));
     return false;
 }
 
@@ -177,8 +187,7 @@ bool ReportFile::write(report::Image& image, std::uint64_t now_ns, report::FileS
         image.lose(report::Loss::descriptor_lost, 1, EBADF, now_ns);
         descriptor_ = open(path_, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
         if (descriptor_ < 0) {
-            std::snprintf(problem_, sizeof(problem_), "the program closed the report's descriptor; %s ends early",
-                          path_);
+            set_problem("the program closed the report's descriptor; %s ends early", path_);
             return false;
         }
         if (!still_ours()) {
@@ -190,10 +199,7 @@ bool ReportFile::write(report::Image& image, std::uint64_t now_ns, report::FileS
     const report::SnapshotResult result = image.snapshot(descriptor_, now_ns, state);
     if (!result.written) {
         image.lose(report::Loss::write_failed, 1, result.error, now_ns);
-        if (problem_[0] == '\0') {
-            std::snprintf(problem_, sizeof(problem_), "cannot write %s: %s; the report ends early", path_,
-                          std::strerror(result.error));
-        }
+        set_problem("cannot write %s: %s; the report ends early", path_, std::strerror(result.error));
     }
     return result.written;
 }

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,11 +41,12 @@ class ReportFile {
 
     bool is_open() const noexcept { return descriptor_ >= 0; }
     const char* path() const noexcept { return path_; }
-    // For the user, once, from a thread that has stderr; "" when there is nothing to say.
-    const char* problem() const noexcept { return problem_; }
+    // The first problem, for the user, to be said by a thread that has stderr; "" when there is none. Any thread.
+    const char* problem() const noexcept { return has_problem_.load(std::memory_order_acquire) ? problem_ : ""; }
 
   private:
     bool open_new(const char* path) noexcept;
+    void set_problem(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
     bool still_ours() noexcept;
 
     int descriptor_ = -1;
@@ -52,7 +54,8 @@ class ReportFile {
     dev_t device_ = 0;
     ino_t inode_ = 0;
     char path_[1024] = "";
-    char problem_[2560] = "";
+    std::atomic<bool> has_problem_{false};
+    char problem_[2560] = "";  // written once, before has_problem_
 };
 
 }  // namespace pincheck
