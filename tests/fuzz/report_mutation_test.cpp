@@ -16,7 +16,7 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 using Random = std::mt19937_64;
 
-constexpr int kMutations = 100'000;
+constexpr int kMutations = 60'000;
 
 struct Part {
     std::size_t begin;
