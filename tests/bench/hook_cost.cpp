@@ -1,0 +1,116 @@
+// hook_cost CASE CALLS THREADS: makes CALLS calls of one kind at one known site in each of THREADS threads and prints
+// the nanoseconds a call, mean over the threads. Run by hook_cost.py with and without the preload, over the stub
+// driver.
+//
+//   shared   cudaMemcpyAsync of page-locked memory, linked runtime
+//   static   the same as a static runtime makes it: cuMemcpyHtoDAsync_v2 through cuGetProcAddress_v2
+//   sync     cudaStreamSynchronize
+//   launch   cuLaunchKernel through cuGetProcAddress_v2: seen, not recorded
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind, void* stream);
+int cudaStreamSynchronize(void* stream);
+int cudaMallocHost(void** out, std::size_t bytes);
+}
+
+namespace {
+
+using Upload = int (*)(std::uint64_t, const void*, std::size_t, void*);
+using Launch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                       void**);
+Upload upload = nullptr;
+Launch launch = nullptr;
+void* host = nullptr;
+void* const kDevice = reinterpret_cast<void*>(0x10000);
+void* const kStream = reinterpret_cast<void*>(0x5000);
+
+void resolve() {
+    using LookUp = int (*)(const char*, void**, int, std::uint64_t, int*);
+    void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    const auto look_up = driver != nullptr ? reinterpret_cast<LookUp>(dlsym(driver, "cuGetProcAddress_v2")) : nullptr;
+    if (look_up == nullptr || look_up("cuMemcpyHtoDAsync", reinterpret_cast<void**>(&upload), 3020, 0, nullptr) != 0 ||
+        look_up("cuLaunchKernel", reinterpret_cast<void**>(&launch), 4000, 0, nullptr) != 0 ||
+        cudaMallocHost(&host, 65536) != 0) {
+        std::fprintf(stderr, "hook_cost: no driver\n");
+        std::exit(2);
+    }
+}
+
+__attribute__((noinline)) int run_shared(long calls) {
+    int failed = 0;
+    for (long i = 0; i < calls; ++i) {
+        failed |= cudaMemcpyAsync(kDevice, host, 4096, 1, kStream);
+    }
+    return failed;
+}
+__attribute__((noinline)) int run_static(long calls) {
+    int failed = 0;
+    for (long i = 0; i < calls; ++i) {
+        failed |= upload(reinterpret_cast<std::uintptr_t>(kDevice), host, 4096, kStream);
+    }
+    return failed;
+}
+__attribute__((noinline)) int run_sync(long calls) {
+    int failed = 0;
+    for (long i = 0; i < calls; ++i) {
+        failed |= cudaStreamSynchronize(kStream);
+    }
+    return failed;
+}
+__attribute__((noinline)) int run_launch(long calls) {
+    int failed = 0;
+    for (long i = 0; i < calls; ++i) {
+        failed |= launch(nullptr, 1, 1, 1, 1, 1, 1, 0, kStream, nullptr, nullptr);
+    }
+    return failed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string which = argc > 1 ? argv[1] : "";
+    const long calls = argc > 2 ? std::atol(argv[2]) : 1000;
+    const int threads = argc > 3 ? std::atoi(argv[3]) : 1;
+    int (*const run)(long) = which == "shared"   ? run_shared
+                             : which == "static" ? run_static
+                             : which == "sync"   ? run_sync
+                             : which == "launch" ? run_launch
+                                                 : nullptr;
+    if (run == nullptr || calls < 1 || threads < 1) {
+        std::fprintf(stderr, "usage: hook_cost shared|static|sync|launch CALLS THREADS\n");
+        return 2;
+    }
+    resolve();
+    std::latch start(threads);
+    std::vector<double> ns(static_cast<std::size_t>(threads));
+    std::vector<std::thread> workers;
+    for (double& mine : ns) {
+        workers.emplace_back([&, run] {
+            if (run(100) != 0) {  // the site becomes known
+                std::exit(3);
+            }
+            start.arrive_and_wait();
+            const auto begin = std::chrono::steady_clock::now();
+            run(calls);
+            const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+            mine = took.count() / static_cast<double>(calls);
+        });
+    }
+    double sum = 0;
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        workers[i].join();
+        sum += ns[i];
+    }
+    std::printf("%.2f\n", sum / threads);
+    return 0;
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""What a hook adds to a call: nanoseconds and instructions, against the budgets of the design.
+
+Runs hook_cost over a do-nothing driver (the bench folder's libcuda.so.1), so that the figures are the hooks' alone, and
+interleaves runs with and without the preload library, so that both see the same machine. Nanoseconds are differences of
+medians; instructions come from callgrind, as differences of two run lengths with the library minus without it (clock
+reads through the vDSO run as system calls there and are not counted).
+
+Prints a table; with --json FILE also the raw figures; with --check exits 1 when an instruction budget is exceeded
+(instruction counts repeat exactly, times on a shared machine do not)."""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+CASES = {
+    # name: (what, budget in ns, budget in instructions)
+    "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500),
+    "static": ("cudaMemcpyAsync, pinned, static runtime", 150, 500),
+    "sync": ("cudaStreamSynchronize", 150, 500),
+    "launch": ("cuLaunchKernel, passed through", 30, None),
+}
+
+
+class Bench:
+    def __init__(self, build):
+        self.build = os.path.abspath(build)
+        self.folder = os.path.join(self.build, "bench")
+        self.library = os.path.join(self.build, "lib", "libpincheck.so")
+        self.program = os.path.join(self.folder, "hook_cost")
+        for path in (self.library, self.program):
+            if not os.path.exists(path):
+                sys.exit(f"hook_cost.py: {path} is missing: build first")
+        self.reports = tempfile.TemporaryDirectory(prefix="pincheck-bench-")
+
+    def environment(self, hooked):
+        environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": self.folder, "TMPDIR": self.reports.name}
+        if hooked:
+            environment["LD_PRELOAD"] = self.library
+        return environment
+
+    def run(self, hooked, command):
+        done = subprocess.run(command, env=self.environment(hooked), cwd=self.reports.name, capture_output=True,
+                              text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"hook_cost.py: {' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def nanoseconds(self, hooked, case, calls, threads):
+        return float(self.run(hooked, [self.program, case, str(calls), str(threads)]).stdout)
+
+    def instructions(self, hooked, case, calls):
+        done = self.run(hooked, ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", self.program, case,
+                                 str(calls), "1"])
+        return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
+
+
+def measure_time(bench, case, rounds, calls, threads):
+    plain, hooked = [], []
+    for number in range(rounds):
+        # Alternate who goes first: the second run finds a warmer machine.
+        for with_tool in ((False, True) if number % 2 == 0 else (True, False)):
+            (hooked if with_tool else plain).append(bench.nanoseconds(with_tool, case, calls, threads))
+    return {
+        "case": case, "threads": threads, "rounds": rounds, "calls": calls,
+        "plain_ns": statistics.median(plain), "hooked_ns": statistics.median(hooked),
+        "added_ns": statistics.median(hooked) - statistics.median(plain),
+        "plain_all": plain, "hooked_all": hooked,
+    }
+
+
+def measure_instructions(bench, case, calls):
+    per_call = {}
+    for with_tool in (False, True):
+        short, long = (bench.instructions(with_tool, case, count) for count in (calls, 3 * calls))
+        per_call[with_tool] = (long - short) / (2 * calls)
+    return {"case": case, "plain": per_call[False], "hooked": per_call[True],
+            "added": per_call[True] - per_call[False]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", help="build folder")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--calls", type=int, default=300000)
+    parser.add_argument("--threads", default="", help="thread counts, e.g. 1,2,4 (default: 1 and the machine's cores)")
+    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--no-time", action="store_true")
+    parser.add_argument("--no-instructions", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    bench = Bench(arguments.build)
+    cases = arguments.cases.split(",")
+    cores = len(os.sched_getaffinity(0))
+    counts = [int(n) for n in arguments.threads.split(",")] if arguments.threads else sorted({1, cores})
+    result = {"cores": cores, "time": [], "instructions": []}
+    over = []
+
+    if not arguments.no_time:
+        print(f"{'nanoseconds a call':44} {'threads':>7} {'plain':>8} {'hooked':>8} {'added':>8} {'budget':>7}")
+        for case in cases:
+            for threads in counts:
+                row = measure_time(bench, case, arguments.rounds, arguments.calls, threads)
+                result["time"].append(row)
+                what, budget, _ = CASES[case]
+                print(f"{what:44} {threads:7} {row['plain_ns']:8.1f} {row['hooked_ns']:8.1f} {row['added_ns']:8.1f} "
+                      f"{budget:7}{'  over' if row['added_ns'] > budget else ''}")
+    if not arguments.no_instructions:
+        print(f"{'instructions a call (callgrind)':44} {'':7} {'plain':>8} {'hooked':>8} {'added':>8} {'budget':>7}")
+        for case in cases:
+            row = measure_instructions(bench, case, 2000)
+            result["instructions"].append(row)
+            what, _, budget = CASES[case]
+            exceeded = budget is not None and row["added"] > budget
+            if exceeded:
+                over.append(what)
+            print(f"{what:44} {'':7} {row['plain']:8.1f} {row['hooked']:8.1f} {row['added']:8.1f} "
+                  f"{budget if budget is not None else '-':>7}{'  over' if exceeded else ''}")
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+    if arguments.check and over:
+        sys.exit("hook_cost.py: over the instruction budget: " + ", ".join(over))
+
+
+if __name__ == "__main__":
+    main()
