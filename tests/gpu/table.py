@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Prints the table of a run.py output folder: table.py tests/gpu/h200"""
+
+import glob
+import json
+import os
+import sys
+
+
+def main():
+    if len(sys.argv) != 2 or not os.path.isdir(sys.argv[1]):
+        sys.exit(__doc__)
+    folder = sys.argv[1]
+    with open(os.path.join(folder, "environment.json"), encoding="utf-8") as file:
+        facts = json.load(file)
+    where = "the simulated device" if facts.get("simulated") else f"{facts['gpu']}, driver {facts['driver']}"
+    print(f"Copies recorded by pincheck and counted by CUPTI in the same run; {where}.\n")
+    print("| program | H2D recorded | H2D counted | D2H recorded | D2H counted | pageable | pinned | routes | verdict |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        if os.path.basename(path) in ("environment.json", "conformance.json"):
+            continue
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+        sums = result.get("recorded_sums", {})
+        reference = result.get("reference", {})
+        recorded = result.get("recorded", {})
+        host = {}
+        for direction in ("host_to_device", "device_to_host"):
+            for kind, number in recorded.get("copies", {}).get(direction, {}).items():
+                host[kind] = host.get(kind, 0) + number
+        cells = [result["program"], sums.get("htod", "-"), reference.get("htod", "-"), sums.get("dtoh", "-"),
+                 reference.get("dtoh", "-"), host.get("pageable", 0), host.get("pinned", 0),
+                 ", ".join(recorded.get("routes", [])) or "-", result["verdict"]]
+        print("| " + " | ".join(str(cell) for cell in cells) + " |")
+    path = os.path.join(folder, "conformance.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            print(f"\nConformance set, exit status: {json.load(file)['verdict']}.")
+
+
+if __name__ == "__main__":
+    main()
