@@ -73,6 +73,7 @@ enum class RecordType : std::uint16_t {
     site = 5,
     device = 6,
     coverage = 7,
+    symbol = 8,  // added after the process ended, by `pincheck resolve` or `run`
 };
 
 // Every record: this header, then the struct of its type, then its variable part, padded with zeros to 8 bytes.
@@ -233,6 +234,19 @@ struct CoverageRecord {
     std::uint32_t text;  // string id
     std::uint64_t time_ns;
 };
+
+// What a frame is in the source, so that a report says it on another machine. One record for each function that was inlined
+// at that address and one for the function itself.
+struct SymbolRecord {
+    std::uint32_t module;
+    std::uint32_t level;     // 0: innermost
+    std::uint64_t offset;    // as in Frame
+    std::uint32_t function;  // string id, demangled; 0 when not known
+    std::uint32_t file;      // string id; 0 when not known
+    std::uint32_t line;      // 0 when not known
+    std::uint32_t exact;     // 1: from debug information; 0: the nearest exported symbol
+};
+static_assert(sizeof(SymbolRecord) == 32);
 
 // ---- Slots
 // -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,141 @@
+// The reports of one job as one thing: sites of all processes and threads added up. Facts only; judgement is in
+// findings.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/reader.h"
+
+namespace pincheck {
+
+// A source position of a frame; several when functions were inlined there, innermost first.
+struct SourceLine {
+    std::string function;  // demangled; "" when not known
+    std::string file;      // as the debug information has it; "" when not known
+    std::uint32_t line = 0;
+    bool exact = false;  // from debug information, not the nearest exported symbol
+};
+
+struct CaptureModule {
+    std::string path;
+    std::string build_id;  // hexadecimal
+};
+
+struct CaptureFrame {
+    std::uint32_t module = kNoModule;  // index into Capture::modules
+    std::uint64_t offset = 0;          // absolute address where there is no module
+    std::vector<SourceLine> lines;     // empty until resolved
+    static constexpr std::uint32_t kNoModule = 0xffffffff;
+};
+
+// One process of the job.
+struct CaptureProcess {
+    std::string file;  // the report's path
+    std::uint32_t pid = 0;
+    std::uint32_t parent_pid = 0;
+    std::string executable;
+    std::vector<std::string> command_line;
+    std::string working_directory;
+    std::string host;
+    std::string options;
+    std::string tool_version;
+    std::uint32_t rank = report::kNoRank;
+    bool after_cuda_fork = false;
+    bool ended = false;             // its exit handlers ran
+    std::uint64_t duration_ns = 0;  // from the first CUDA call to the last snapshot
+    std::uint64_t start_realtime_ns = 0;
+    std::uint64_t cuda_calls = 0;  // recorded ones
+    struct Device {
+        std::string name;
+        std::uint32_t driver_version = 0;
+        std::uint32_t ordinal = 0;
+        std::uint32_t async_engines = 0;
+        bool pageable_access = false;
+        bool host_page_tables = false;
+        bool integrated = false;
+    };
+    std::vector<Device> devices;
+    struct Coverage {
+        report::CoverageKind kind{};
+        std::string text;
+    };
+    std::vector<Coverage> coverage;
+    struct LossCount {
+        report::Loss kind{};
+        std::uint64_t count = 0;
+        int error = 0;
+    };
+    std::vector<LossCount> losses;
+    std::vector<std::string> problems;  // of reading the file
+    // Threads that were inside a call when the report ends.
+    struct InCall {
+        std::uint32_t tid = 0;
+        std::string name;
+        std::string api;
+        std::uint64_t since_ns = 0;  // before the last snapshot
+    };
+    std::vector<InCall> in_call;
+    std::uint64_t pinned_bytes = 0;  // live at the end
+    std::uint64_t pinned_ranges = 0;
+};
+
+// Calls of one place, over all processes and threads. Two sites are one when API, kind, direction, stream, memory,
+// flags and stack (module path or build-id, and offset) agree.
+struct CaptureSite {
+    std::uint32_t id = 0;  // 1, 2, …: position in Capture::sites plus one, stable for one set of files
+    std::string api;
+    report::SiteKind kind{};
+    report::Direction direction{};
+    report::StreamKind stream{};
+    report::Memory destination{};
+    report::Memory source{};
+    std::uint16_t flags = 0;          // report::SiteFlags
+    std::vector<CaptureFrame> stack;  // innermost first; empty for overflow sites
+    bool stack_cut = false;
+
+    std::uint64_t calls = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t bytes_min = 0;
+    std::uint64_t bytes_max = 0;
+    std::uint64_t host_ns = 0;
+    std::uint64_t host_ns_max = 0;
+    std::uint64_t then_synchronized = 0;
+    std::uint64_t first_ns = 0;  // since the process's first CUDA call, the earliest
+    std::uint64_t last_ns = 0;
+    std::uint64_t histogram[report::kHistogramBuckets] = {};
+    std::uint32_t last_error = 0;
+    std::uint32_t threads = 0;
+    std::uint32_t processes = 0;
+    std::uint32_t allocation_site = 0;  // id of the site that page-locked the memory last copied; 0 when not known
+
+    // The host's side of a copy; kind none for other sites.
+    const report::Memory& host_memory() const noexcept {
+        return direction == report::Direction::device_to_host ? destination : source;
+    }
+    bool is_async() const noexcept { return (flags & report::kSiteAsync) != 0; }
+    // Lower bound of the histogram bucket that holds the median call.
+    std::uint64_t median_ns() const noexcept;
+};
+
+struct Capture {
+    std::vector<CaptureProcess> processes;
+    std::vector<CaptureModule> modules;
+    std::vector<CaptureSite> sites;
+
+    std::uint64_t total_host_ns() const noexcept;  // held in all recorded calls
+};
+
+struct LoadResult {
+    Capture capture;
+    // One line per file that could not be read, each with the next step.
+    std::vector<std::string> errors;
+};
+
+// Loads and merges. A path may be a folder: all *.pcr in it (not deeper). Symbols that a report carries are filled into
+// the frames.
+LoadResult load_capture(const std::vector<std::string>& paths);
+
+}  // namespace pincheck

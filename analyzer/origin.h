@@ -1,0 +1,40 @@
+// Whose code a frame is, by the module's file name: patterns in analyzer/data/origins.json (built in, extensible by
+// --origins FILE): {"cuda": ["libcudart.so*", …], "vendor": ["libnccl.so*", …], "framework": ["libtorch*.so*", …],
+// "system": ["libc.so*", …]}. Everything else is the user's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "capture.h"
+
+namespace pincheck {
+
+enum class Origin { user, framework, vendor, system, cuda, tool };
+
+class Origins {
+  public:
+    Origins();  // the built-in patterns
+    // Adds patterns, which come before the built-in ones. Returns "" or what is wrong with the file.
+    std::string add_file(const std::string& path);
+    Origin of_path(const std::string& module_path) const;
+    Origin of(const Capture& capture, const CaptureFrame& frame) const;
+
+  private:
+    struct Pattern {
+        Origin origin;
+        std::string glob;
+    };
+    std::vector<Pattern> patterns_;
+};
+
+// The frame that a finding is headed by: the first that is the user's; failing that the first outside CUDA. -1: none.
+// Static runtimes lie in the user's own module: frames whose function is a CUDA API or runtime-internal are skipped.
+int heading_frame(const Capture& capture, const CaptureSite& site, const Origins& origins);
+// The frame that made the CUDA call: the first outside CUDA. -1: none.
+int issuing_frame(const Capture& capture, const CaptureSite& site, const Origins& origins);
+// The runtime function that the user called, from the stack of a static runtime (cudaMemcpyAsync for
+// cuMemcpyHtoDAsync_v2); the site's own API otherwise.
+std::string called_api(const Capture& capture, const CaptureSite& site, const Origins& origins);
+
+}  // namespace pincheck
