@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -93,6 +94,27 @@ TEST_P(Copies, ProgramIsTheSameWithoutTheTool) {
     EXPECT_EQ(with.outcome().err, without.outcome().err);
     EXPECT_EQ(with.outcome().status_text(), without.outcome().status_text());
     EXPECT_TRUE(without.report_files().empty());
+}
+
+// What the device itself counted: neither the program's nor the tool's word.
+TEST_P(Copies, AreAsManyAsTheDeviceSaw) {
+    Command command = command_of(GetParam());
+    const TemporaryFolder folder;
+    const std::filesystem::path counts = folder.path() / "counts.json";
+    command.environment["SIMCUDA_COUNTS_FILE"] = counts;
+    const FinishedRun run(command);
+    std::ifstream file(counts);
+    const nlohmann::json device = nlohmann::json::parse(file, nullptr, false);
+    ASSERT_FALSE(device.is_discarded());
+    const Report report = run.report();
+    const auto succeeded = [&](Direction direction) {
+        const Totals counted = copies(report, direction);
+        return counted.calls - counted.failed;
+    };
+    EXPECT_EQ(succeeded(Direction::host_to_device), device.at("h2d").get<std::uint64_t>());
+    EXPECT_EQ(succeeded(Direction::device_to_host), device.at("d2h").get<std::uint64_t>());
+    EXPECT_EQ(copies(report, Direction::host_to_device).bytes, device.at("bytes_h2d").get<std::uint64_t>());
+    EXPECT_EQ(copies(report, Direction::device_to_host).bytes, device.at("bytes_d2h").get<std::uint64_t>());
 }
 
 TEST_P(Copies, RouteIsNamed) {
@@ -203,6 +225,28 @@ TEST(CopiesWithDeepbind, I6_AreCoveredOrLeaveNoReport) {
     EXPECT_EQ(with.outcome().out, without.outcome().out);
     for (const auto& [name, report] : with.reports()) {
         EXPECT_EQ(differences_from_ledger(report, with.outcome().out), "") << name;
+    }
+}
+
+// Two runtimes of different major versions in one process: each caller's calls go to its own.
+TEST(TwoRuntimes, I6_EachCallerKeepsItsOwn) {
+    Command command;
+    command.arguments = {program_path("two_runtimes"), program_path("libtwo_runtimes_plugin.so")};
+    command.environment["LD_LIBRARY_PATH"] = simulated_device_folder() + ":" + PINCHECK_TEST_PROGRAMS;
+    const FinishedRun with(command);
+    const FinishedRun without(command.without_tool());
+    ASSERT_TRUE(without.outcome().exited(0)) << describe(without.outcome());
+    EXPECT_EQ(with.outcome().out, without.outcome().out);
+    EXPECT_EQ(with.outcome().status_text(), without.outcome().status_text());
+    const Report report = with.report();
+    const Totals pinned = copies(report, Direction::host_to_device, MemoryClass::pinned);
+    EXPECT_EQ(pinned.calls - pinned.failed, 4u + 6u);
+    const Totals pageable = copies(report, Direction::host_to_device, MemoryClass::pageable);
+    EXPECT_EQ(pageable.calls - pageable.failed, 4u + 6u);
+    for (const auto& [id, site] : report.sites) {
+        if (site.record.kind == SiteKind::copy) {
+            EXPECT_EQ(api_of(report, site.record), "cudaMemcpyAsync");
+        }
     }
 }
 

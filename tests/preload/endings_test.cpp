@@ -147,7 +147,8 @@ TEST(Threads, ManyShortThreadsReuseSlotsAndLoseNothing) {
     const Report report = run.report();
     EXPECT_EQ(copies(report, Direction::host_to_device, MemoryClass::pinned).calls, 8u * 64 * 4);
     EXPECT_EQ(copies(report, Direction::host_to_device, MemoryClass::pageable).calls, 8u * 64 * 4);
-    EXPECT_LE(report.threads.size(), 65u);
+    // 65 at a time; ended ones keep their slots to themselves for a while before these are used again.
+    EXPECT_LE(report.threads.size(), 65u + 64u);
     std::uint64_t used = 0;
     for (const ThreadSlot& slot : report.threads) {
         used += slot.threads;

@@ -1,5 +1,5 @@
 // Eight rounds of 64 threads that live at the same time; each makes 4 + 4 uploads and ends. No thread is left over.
-// Must be recorded: 8 * 64 * 4 uploads of each kind, in at most 65 thread slots that 513 threads have used.
+// Must be recorded: 8 * 64 * 4 uploads of each kind, in far fewer slots than the 513 threads that made them.
 #include <cstdio>
 #include <thread>
 #include <vector>
