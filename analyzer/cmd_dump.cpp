@@ -36,7 +36,7 @@ void add_dump(CLI::App& app, std::function<int()>& run) {
     CLI::App* verb = app.add_subcommand("dump", "Show every record of report files as text, one a line");
     verb->footer(
         "A line is a kind, a colon and key=value fields:\n"
-        "  header process device coverage module stack site counter range thread loss unknown problem\n"
+        "  header process device coverage module stack symbol site counter range thread loss unknown problem\n"
         "Texts are shown with their id (7:\"cudaMemcpyAsync\"), stack frames as file+0xoffset, innermost first.\n"
         "A counter is what one thread's calls at one site added up to; its histogram counts calls by host time:\n"
         "  b0 is below 1,024 ns, bN from 2^(9+N) ns, each twice as wide as the one before, b15 all from 16.8 ms.\n"

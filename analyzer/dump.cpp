@@ -44,6 +44,11 @@ class Dump {
             line("stack: id={} origin={} cut={} frames={}", id, name(stack.record.origin), stack.record.cut,
                  frames(stack.frames));
         }
+        for (const SymbolRecord& symbol : report_.symbols) {
+            line("symbol: frame={} level={} function={} file={} line={} exact={}",
+                 frame({symbol.module, 0, symbol.offset}), symbol.level, string(symbol.function), string(symbol.file),
+                 symbol.line, symbol.exact);
+        }
         for (const auto& [id, site] : report_.sites) {
             this->site(site);
         }

@@ -168,6 +168,12 @@ bool Parser::take_record(RecordType type, std::uint64_t begin, std::uint32_t pay
             }
             report.coverage.push_back(at<CoverageRecord>(begin));
             return true;
+        case RecordType::symbol:
+            if (!fits(sizeof(SymbolRecord))) {
+                return false;
+            }
+            report.symbols.push_back(at<SymbolRecord>(begin));
+            return true;
     }
     ++report.unknown_records;
     return true;
@@ -177,6 +183,7 @@ void Parser::check_references() {
     const Report& report = result_.report;
     Dangling strings("places name a string");
     Dangling modules("stack or key frames name a module");
+    Dangling symbol_modules("symbols name a module");
     Dangling stacks("sites name a stack");
     Dangling counter_sites("counter fields name a site");
     Dangling range_sites("ranges name a site");
@@ -209,6 +216,11 @@ void Parser::check_references() {
             modules.check(frame.module, report.modules);
         }
     }
+    for (const SymbolRecord& symbol : report.symbols) {
+        symbol_modules.check(symbol.module, report.modules);
+        text(symbol.function);
+        text(symbol.file);
+    }
     for (const CounterSlot& counter : report.counters) {
         counter_sites.check(counter.site, report.sites);
         counter_sites.check(counter.allocation_site, report.sites);
@@ -219,7 +231,7 @@ void Parser::check_references() {
     for (const ThreadSlot& thread : report.threads) {
         text(thread.in_call_api);
     }
-    for (const Dangling* kind : {&strings, &modules, &stacks, &counter_sites, &range_sites}) {
+    for (const Dangling* kind : {&strings, &modules, &symbol_modules, &stacks, &counter_sites, &range_sites}) {
         kind->say(result_.report.problems);
     }
 }

@@ -124,6 +124,9 @@ Structs structs_of_code() {
     FIELD(DeviceRecord, host_page_tables), FIELD(DeviceRecord, integrated), FIELD(DeviceRecord, reserved);
     STRUCT(CoverageRecord);
     FIELD(CoverageRecord, kind), FIELD(CoverageRecord, text), FIELD(CoverageRecord, time_ns);
+    STRUCT(SymbolRecord);
+    FIELD(SymbolRecord, module), FIELD(SymbolRecord, level), FIELD(SymbolRecord, offset);
+    FIELD(SymbolRecord, function), FIELD(SymbolRecord, file), FIELD(SymbolRecord, line), FIELD(SymbolRecord, exact);
     STRUCT(CounterSlot);
     FIELD(CounterSlot, crc), FIELD(CounterSlot, state), FIELD(CounterSlot, reserved), FIELD(CounterSlot, site);
     FIELD(CounterSlot, thread), FIELD(CounterSlot, bytes), FIELD(CounterSlot, host_ns);
