@@ -1,9 +1,10 @@
 // Whose code a frame is, by the module's file name: patterns in analyzer/data/origins.json (built in, extensible by
 // --origins FILE): {"cuda": ["libcudart.so*", …], "vendor": ["libnccl.so*", …], "framework": ["libtorch*.so*", …],
-// "system": ["libc.so*", …]}. Everything else is the user's.
+// "system": ["libc.so*", …]}. A pattern with a slash is matched with the whole path. Everything else is the user's.
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "capture.h"
@@ -20,13 +21,24 @@ class Origins {
     Origin of_path(const std::string& module_path) const;
     Origin of(const Capture& capture, const CaptureFrame& frame) const;
 
+    // Whether a function that lies in the user's own module is the static runtime's: by its name, public or internal,
+    // or because it comes from one of the toolkit's headers.
+    bool is_runtime_line(const SourceLine& line) const;
+
   private:
     struct Pattern {
         Origin origin;
         std::string glob;
     };
+    std::string add_text(const std::string& text);
+
     std::vector<Pattern> patterns_;
+    std::vector<std::string> static_runtime_;                // of function names
+    mutable std::unordered_map<std::string, Origin> known_;  // by path: patterns are many and frames are more
 };
+
+// The line of a frame to show: its innermost function that is not the runtime's. Null: none, or nothing is known.
+const SourceLine* heading_line(const CaptureFrame& frame, const Origins& origins);
 
 // The frame that a finding is headed by: the first that is the user's; failing that the first outside CUDA. -1: none.
 // Static runtimes lie in the user's own module: frames whose function is a CUDA API or runtime-internal are skipped.
