@@ -1,4 +1,5 @@
-// What `pincheck explain` says: what happens, how that is known, what to do, when it is fine, what the tool cannot tell.
+// What `pincheck explain` says: what happens, how that is known, what to do, when it is fine, what the tool cannot
+// tell.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace pincheck {
 
-// Paragraphs with an empty line between them, not wrapped; a paragraph whose lines begin with two spaces keeps its lines.
-// For the table behind rules(). Never null.
+// Paragraphs with an empty line between them, not wrapped; a paragraph whose lines begin with two spaces keeps its
+// lines. For the table behind rules(). Never null.
 const char* explain_text(Rule rule);
 
 struct ExplainTopic {

@@ -1,0 +1,72 @@
+#include "look.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "printable.h"
+#include "symbolize.h"
+#include "terminal.h"
+
+namespace pincheck {
+namespace {
+
+void say(const std::string& message) {
+    std::fprintf(stderr, "pincheck: %s\n", printable(message).c_str());
+}
+
+void say_some(const std::vector<std::string>& messages) {
+    constexpr std::size_t kShown = 5;
+    for (std::size_t i = 0; i < std::min(messages.size(), kShown); ++i) {
+        say(messages[i]);
+    }
+    if (messages.size() > kShown) {
+        say("… " + std::to_string(messages.size() - kShown) + " more like these");
+    }
+}
+
+}  // namespace
+
+void add_look_options(CLI::App& verb, LookOptions& options) {
+    verb.add_option("--width", options.width, "Columns of the text (default: the terminal's, else 92)")
+        ->check(CLI::Range(kMinimumWidth, kMaximumWidth));
+    verb.add_option("--color", options.color, "auto (a terminal, and NO_COLOR not set), always or never")
+        ->check(CLI::IsMember({"auto", "always", "never"}));
+    verb.add_option("--debug-dir", options.debug_directories, "Look here for debug information first (repeatable)")
+        ->type_name("DIR");
+    verb.add_flag("--debuginfod", options.debuginfod, "Ask the servers of DEBUGINFOD_URLS for debug information");
+    verb.add_option("--origins", options.origins_file, "More patterns of library, vendor and system files (JSON)")
+        ->type_name("FILE");
+}
+
+std::optional<Look> look_at(const LookOptions& options) {
+    Look look;
+    if (!options.origins_file.empty()) {
+        const std::string problem = look.origins.add_file(options.origins_file);
+        if (!problem.empty()) {
+            say(problem);
+            return std::nullopt;
+        }
+    }
+    look.loaded = load_capture(options.paths);
+    if (look.loaded.capture.processes.empty()) {
+        say_some(look.loaded.errors);
+        if (look.loaded.errors.empty()) {
+            say("no report in " + options.paths.front() + "; record one with 'pincheck run -- PROGRAM'");
+        }
+        return std::nullopt;
+    }
+    say_some(symbolize(look.loaded.capture, {options.debug_directories, options.debuginfod}));
+    look.findings = find(look.loaded.capture, look.origins);
+    look.judgement = judge(look.loaded, look.findings, {}, {});
+    look.screen.width = options.width != 0 ? options.width : terminal_width(STDOUT_FILENO);
+    look.screen.color = wants_color(options.color, STDOUT_FILENO);
+    if (options.paths.size() == 1) {
+        look.screen.report_place = options.paths.front();
+    }
+    return look;
+}
+
+}  // namespace pincheck

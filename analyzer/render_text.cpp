@@ -1,0 +1,290 @@
+// The first screen. Order and wording follow one question after the other: did it pass, what ran, what did it cost,
+// where, why, what to do; then what was left out, what was not seen, and what to type next.
+#include "render_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "printable.h"
+#include "render_text_coverage.h"
+#include "render_text_findings.h"
+#include "render_text_layout.h"
+#include "render_text_parts.h"
+
+namespace pincheck {
+namespace {
+
+constexpr std::size_t kMinimumWidth = 60;
+constexpr std::size_t kMaximumWidth = 200;
+
+struct Totals {
+    std::uint64_t calls = 0;
+    std::size_t sites = 0;
+    std::uint64_t wall_ns = 0;
+    bool wall_known = false;
+};
+
+Totals totals_of(const Capture& capture, const ScreenOptions& options) {
+    Totals totals;
+    totals.sites = capture.sites.size();
+    for (const CaptureProcess& process : capture.processes) {
+        totals.calls += process.cuda_calls;
+        totals.wall_ns = std::max(totals.wall_ns, process.duration_ns);
+    }
+    if (options.wall_ns != 0) {
+        totals.wall_ns = options.wall_ns;
+        totals.wall_known = true;
+    }
+    return totals;
+}
+
+std::uint64_t held_by(const std::vector<Finding>& findings) {
+    std::uint64_t held = 0;
+    for (const Finding& finding : findings) {
+        held += finding.held_ns;
+    }
+    return held;
+}
+
+// ---- Verdict
+
+const char* verdict_word(Verdict verdict) {
+    return verdict == Verdict::pass ? "PASS" : verdict == Verdict::violated ? "FAIL" : "NO CONCLUSION";
+}
+
+Paint verdict_paint(Verdict verdict) {
+    return verdict == Verdict::pass ? Paint::good : verdict == Verdict::violated ? Paint::bad : Paint::doubt;
+}
+
+// "pageable-async-copy at 3 sites, managed-async-copy at 1 site"
+std::string gated_summary(const std::vector<Finding>& gated) {
+    std::vector<std::pair<Rule, std::size_t>> counts;
+    for (const Finding& finding : gated) {
+        const auto same = [&](const auto& count) { return count.first == finding.rule; };
+        const auto found = std::ranges::find_if(counts, same);
+        if (found == counts.end()) {
+            counts.emplace_back(finding.rule, 1);
+        } else {
+            ++found->second;
+        }
+    }
+    std::string text;
+    for (const auto& [rule, count] : counts) {
+        text += fmt::format("{}{} at {}", text.empty() ? "" : ", ", slug_of(rule), counted(count, "site"));
+    }
+    return text;
+}
+
+std::string verdict_summary(const LoadResult& loaded, const Judgement& judgement) {
+    switch (judgement.verdict) {
+        case Verdict::violated:
+            return gated_summary(judgement.gated);
+        case Verdict::pass: {
+            const Totals totals = totals_of(loaded.capture, {});
+            return totals.calls == 0 ? "no CUDA call was made"
+                                     : fmt::format("nothing that gates in {} at {}", counted(totals.calls, "CUDA call"),
+                                                   counted(totals.sites, "site"));
+        }
+        case Verdict::no_conclusion:
+            break;
+    }
+    return judgement.reasons.empty() ? "" : printable(judgement.reasons.front());
+}
+
+void add_verdict(Lines& lines, const LoadResult& loaded, const Judgement& judgement, const ScreenOptions& options) {
+    const std::string word = verdict_word(judgement.verdict);
+    const int status = judgement.verdict == Verdict::pass ? 0 : judgement.verdict == Verdict::violated ? 1 : 3;
+    const std::string hint = options.checking ? "" : fmt::format("(look only: exit 0; --check exits {})", status);
+    const std::size_t indent = 10 + word.size() + 2;
+    const std::string head = "pincheck: " + painted(word, verdict_paint(judgement.verdict), lines.color());
+    const std::string summary = verdict_summary(loaded, judgement);
+    if (indent + columns(summary) + 2 + columns(hint) <= lines.width()) {
+        const std::size_t gap = lines.width() - indent - columns(summary) - columns(hint);
+        lines.raw(head + "  " + summary + std::string(hint.empty() ? 0 : gap, ' ') + hint);
+    } else {
+        std::string before = head + "  ";
+        for (const std::string& part : wrap(summary, lines.width() - indent)) {
+            lines.raw(before + part);
+            before.assign(indent, ' ');
+        }
+        if (!hint.empty()) {
+            lines.paragraph(hint, 10);
+        }
+    }
+    if (judgement.verdict == Verdict::no_conclusion) {
+        for (std::size_t i = 1; i < judgement.reasons.size(); ++i) {
+            lines.paragraph(printable(judgement.reasons[i]), indent);
+        }
+    }
+}
+
+// ---- What ran
+
+std::string command_text(const CaptureProcess& process) {
+    std::string text;
+    for (const std::string& argument : process.command_line) {
+        text += (text.empty() ? "" : " ") + shell_word(argument);
+    }
+    return text.empty() ? printable(base_name(process.executable)) : text;
+}
+
+std::string devices_text(const Capture& capture) {
+    std::vector<std::pair<std::string, std::size_t>> names;
+    std::vector<std::string> seen;  // one device of one host, however many processes used it
+    std::uint32_t version = 0;
+    for (const CaptureProcess& process : capture.processes) {
+        for (const CaptureProcess::Device& device : process.devices) {
+            const std::string key = fmt::format("{} {} {}", process.host, device.ordinal, device.name);
+            version = std::max(version, device.driver_version);
+            if (std::ranges::find(seen, key) != seen.end()) {
+                continue;
+            }
+            seen.push_back(key);
+            const auto same = [&](const auto& name) { return name.first == device.name; };
+            const auto found = std::ranges::find_if(names, same);
+            if (found == names.end()) {
+                names.emplace_back(device.name, 1);
+            } else {
+                ++found->second;
+            }
+        }
+    }
+    std::string text;
+    for (const auto& [name, count] : names) {
+        text += text.empty() ? "" : ", ";
+        text += (count > 1 ? fmt::format("{} x ", count) : "") + printable(name);
+    }
+    if (version != 0) {
+        text += fmt::format("{}CUDA {}.{}", text.empty() ? "" : ", ", version / 1000, version % 1000 / 10);
+    }
+    return text;
+}
+
+void add_process(Lines& lines, const Capture& capture, const Totals& totals) {
+    const auto earlier = [](const CaptureProcess& a, const CaptureProcess& b) {
+        return a.start_realtime_ns < b.start_realtime_ns;
+    };
+    const auto first = std::ranges::min_element(capture.processes, earlier);
+    if (first == capture.processes.end()) {
+        return;
+    }
+    std::string rest = capture.processes.size() == 1
+                           ? fmt::format(" | pid {}", first->pid)
+                           : fmt::format(" | {} processes", count_text(capture.processes.size()));
+    const std::string devices = devices_text(capture);
+    rest += devices.empty() ? "" : " | " + devices;
+    rest += " | " + duration_text(totals.wall_ns) + (totals.wall_known ? "" : " from the first CUDA call");
+    constexpr std::size_t kShortest = 24;
+    const std::size_t room = lines.width() > columns(rest) + kShortest ? lines.width() - columns(rest) : lines.width();
+    lines.paragraph(clip(command_text(*first), room) + rest, 0);
+}
+
+void add_cost(Lines& lines, const Capture& capture, const Judgement& judgement, const Totals& totals) {
+    if (judgement.gated.empty()) {
+        if (totals.calls != 0) {
+            lines.paragraph(fmt::format("All recorded calls, waits included, held the host {}.",
+                                        duration_text(capture.total_host_ns())),
+                            0);
+        }
+        return;
+    }
+    const std::uint64_t held = held_by(judgement.gated);
+    bool parallel = capture.processes.size() > 1 || held > totals.wall_ns;
+    for (const Finding& finding : judgement.gated) {
+        const CaptureSite* site = site_by_id(capture, finding.site);
+        parallel |= site != nullptr && site->threads > 1;
+    }
+    std::string text = "These calls held the host " + duration_text(held);
+    if (totals.wall_ns != 0 && parallel) {
+        text += fmt::format(", added up over threads; it ran for {}", duration_text(totals.wall_ns));
+    } else if (totals.wall_ns != 0) {
+        text += fmt::format(" of {} ({})", duration_text(totals.wall_ns),
+                            percent_text(static_cast<double>(held) / static_cast<double>(totals.wall_ns)));
+    }
+    lines.paragraph(text + '.', 0);
+}
+
+// Where a process that was killed, or still runs, stands.
+void add_stuck(Lines& lines, const Capture& capture) {
+    for (const CaptureProcess& process : capture.processes) {
+        for (const CaptureProcess::InCall& call : process.in_call) {
+            if (process.ended) {
+                continue;
+            }
+            const std::string who =
+                call.name.empty() ? fmt::format("thread {}", call.tid) : "thread '" + printable(call.name) + "'";
+            const std::string where = capture.processes.size() > 1 ? fmt::format(" of pid {}", process.pid) : "";
+            lines.paragraph(fmt::format("{}{} has been in {} for {} when the report ends.", who, where,
+                                        printable(call.api), duration_text(call.since_ns)),
+                            0);
+        }
+    }
+}
+
+// ---- What to do next
+
+void add_next(Lines& lines, const Judgement& judgement, const ScreenOptions& options) {
+    std::vector<std::string> commands;
+    const std::vector<Finding>& shown = judgement.gated.empty() ? judgement.not_gated : judgement.gated;
+    if (!shown.empty()) {
+        commands.push_back("pincheck show 1 " + place_argument(options.report_place));
+        commands.push_back(std::string("pincheck explain ") + slug_of(shown.front().rule));
+    } else if (judgement.verdict == Verdict::no_conclusion) {
+        commands.emplace_back("pincheck explain blind");
+    }
+    if (!options.report_place.empty()) {
+        lines.paragraph(shell_word(options.report_place), kLabelColumns, "Report");
+    }
+    std::string joined;
+    for (const std::string& command : commands) {
+        joined += (joined.empty() ? "" : " | ") + command;
+    }
+    if (kLabelColumns + columns(joined) <= lines.width()) {
+        commands.assign(commands.empty() ? 0 : 1, joined);
+    }
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+        lines.paragraph(commands[i], kLabelColumns, i == 0 ? "Next" : "");
+    }
+}
+
+}  // namespace
+
+std::string first_screen(const LoadResult& loaded, const Judgement& judgement, const Origins& origins,
+                         const ScreenOptions& options) {
+    const Capture& capture = loaded.capture;
+    const Totals totals = totals_of(capture, options);
+    Lines lines(std::clamp<std::size_t>(options.width, kMinimumWidth, kMaximumWidth), options.color);
+    add_verdict(lines, loaded, judgement, options);
+    add_process(lines, capture, totals);
+    add_cost(lines, capture, judgement, totals);
+    add_stuck(lines, capture);
+    if (!judgement.gated.empty()) {
+        lines.empty_line();
+        add_gated(lines, capture, judgement, options);
+    }
+    add_not_gated(lines, capture, judgement, origins, options);
+    lines.empty_line();
+    add_pinned(lines, capture);
+    add_seen(lines, capture);
+    add_not_seen(lines, loaded, judgement);
+    add_next(lines, judgement, options);
+    return lines.take();
+}
+
+std::string verdict_line(const LoadResult& loaded, const Judgement& judgement, const ScreenOptions& options) {
+    const std::string word = verdict_word(judgement.verdict);
+    std::string line = "pincheck: " + painted(word, verdict_paint(judgement.verdict), options.color) + "  " +
+                       verdict_summary(loaded, judgement);
+    if (!judgement.gated.empty()) {
+        line += fmt::format(", {} held", duration_text(held_by(judgement.gated)));
+    }
+    if (loaded.capture.processes.size() == 1 && loaded.capture.processes.front().rank != report::kNoRank) {
+        line += fmt::format(" (rank {})", loaded.capture.processes.front().rank);
+    }
+    return line + '\n';
+}
+
+}  // namespace pincheck

@@ -1,0 +1,220 @@
+#include "render_text_coverage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "names.h"
+#include "printable.h"
+#include "render_text_parts.h"
+
+namespace pincheck {
+namespace {
+
+using report::CoverageKind;
+using report::Loss;
+
+// Texts in the order in which they came, each once, with the number of processes that said it.
+class Tally {
+  public:
+    void add(const std::string& text, std::uint64_t count = 1) {
+        const auto same = [&](const auto& entry) { return entry.first == text; };
+        const auto found = std::ranges::find_if(entries_, same);
+        if (found == entries_.end()) {
+            entries_.emplace_back(text, count);
+        } else {
+            found->second += count;
+        }
+    }
+    bool empty() const { return entries_.empty(); }
+    const std::vector<std::pair<std::string, std::uint64_t>>& entries() const { return entries_; }
+    std::string joined() const {
+        std::string text;
+        for (const auto& entry : entries_) {
+            text += (text.empty() ? "" : ", ") + entry.first;
+        }
+        return text;
+    }
+
+  private:
+    std::vector<std::pair<std::string, std::uint64_t>> entries_;
+};
+
+std::string route_text(const std::string& route) {
+    if (route == "exported-runtime") {
+        return "exported runtime functions";
+    }
+    if (route == "exported-driver") {
+        return "exported driver functions";
+    }
+    if (route == "dlsym") {
+        return "dlsym in the driver";
+    }
+    return route == "lookup" ? "cuGetProcAddress" : printable(route);
+}
+
+std::string loss_text(Loss kind, std::uint64_t count) {
+    switch (kind) {
+        case Loss::sites:
+            return counted(count, "call") + " from places beyond the table of sites: added up without a stack";
+        case Loss::stacks:
+            return counted(count, "site") + " without a stack";
+        case Loss::strings:
+            return counted(count, "text") + " that found no room";
+        case Loss::modules:
+            return counted(count, "module") + " that found no room: their frames have no file";
+        case Loss::ranges:
+            return counted(count, "page-locked range") + " that found no room";
+        case Loss::threads:
+            return counted(count, "call") + " of threads without counters: not recorded";
+        case Loss::counters:
+            return counted(count, "call") + " without a counter: not recorded";
+        case Loss::image_full:
+            return "what came after the recording was full or was refused memory (" + counted(count, "time") + ")";
+        case Loss::write_failed:
+            return counted(count, "snapshot") + " that could not be written";
+        case Loss::descriptor_lost:
+            return "what came after the program closed or replaced the report's descriptor";
+        case Loss::not_classified:
+            return "the memory of " + count_text(count) + (count == 1 ? " copy" : " copies") +
+                   ": the driver could not be asked";
+        case Loss::unrecorded:
+            return counted(count, "call") + " that passed through unrecorded";
+    }
+    return name(kind) + ' ' + count_text(count);
+}
+
+void add_losses(Tally& tally, const Capture& capture) {
+    std::vector<std::pair<Loss, std::uint64_t>> losses;
+    for (const CaptureProcess& process : capture.processes) {
+        for (const CaptureProcess::LossCount& loss : process.losses) {
+            const auto same = [&](const auto& entry) { return entry.first == loss.kind; };
+            const auto found = std::ranges::find_if(losses, same);
+            if (found == losses.end()) {
+                losses.emplace_back(loss.kind, loss.count);
+            } else {
+                found->second += loss.count;
+            }
+        }
+    }
+    for (const auto& [kind, count] : losses) {
+        if (count != 0) {
+            tally.add(loss_text(kind, count));
+        }
+    }
+}
+
+void add_coverage(Tally& tally, const Capture& capture) {
+    Tally unknown;
+    for (const CaptureProcess& process : capture.processes) {
+        for (const CaptureProcess::Coverage& coverage : process.coverage) {
+            const std::string text = printable(coverage.text);
+            switch (coverage.kind) {
+                case CoverageKind::library:
+                case CoverageKind::route:
+                    break;
+                case CoverageKind::unknown_address:
+                    unknown.add(text);
+                    break;
+                case CoverageKind::no_unwinder:
+                    tally.add("call stacks: " + text);
+                    break;
+                case CoverageKind::exports_off:
+                    tally.add("calls by the routes that " + text + " closed");
+                    break;
+                case CoverageKind::foreign_provider:
+                    tally.add("calls into a library that defines CUDA functions itself: " + text);
+                    break;
+                default:
+                    tally.add(name(coverage.kind) + ": " + text);
+                    break;
+            }
+        }
+    }
+    if (!unknown.empty()) {
+        tally.add("driver functions at addresses that this version does not know: " + unknown.joined());
+    }
+}
+
+}  // namespace
+
+void add_pinned(Lines& lines, const Capture& capture) {
+    std::uint64_t bytes = 0;
+    std::uint64_t ranges = 0;
+    for (const CaptureProcess& process : capture.processes) {
+        bytes += process.pinned_bytes;
+        ranges += process.pinned_ranges;
+    }
+    if (ranges != 0) {
+        lines.paragraph(fmt::format("live at the end {} in {}", bytes_text(bytes), counted(ranges, "block")),
+                        kLabelColumns, "Pinned memory");
+    }
+}
+
+void add_seen(Lines& lines, const Capture& capture) {
+    if (capture.processes.empty()) {
+        return;
+    }
+    Tally routes;
+    Tally libraries;
+    std::uint64_t calls = 0;
+    std::size_t without = 0;
+    for (const CaptureProcess& process : capture.processes) {
+        calls += process.cuda_calls;
+        without += process.cuda_calls == 0 ? 1 : 0;
+        for (const CaptureProcess::Coverage& coverage : process.coverage) {
+            if (coverage.kind == CoverageKind::route) {
+                routes.add(route_text(coverage.text));
+            } else if (coverage.kind == CoverageKind::library) {
+                libraries.add(printable(base_name(coverage.text)));
+            }
+        }
+    }
+    std::string text = fmt::format("{} at {}", counted(calls, "CUDA call"), counted(capture.sites.size(), "site"));
+    text += routes.empty() ? "" : "; by " + routes.joined();
+    text += libraries.empty() ? "" : "; libraries " + libraries.joined();
+    if (without != 0 && capture.processes.size() > 1) {
+        text += fmt::format("; {} used no CUDA", without == 1 ? "1 process" : count_text(without) + " processes");
+    }
+    lines.paragraph(text, kLabelColumns, "Seen");
+}
+
+void add_not_seen(Lines& lines, const LoadResult& loaded, const Judgement& judgement) {
+    const Capture& capture = loaded.capture;
+    Tally tally;
+    if (judgement.verdict != Verdict::no_conclusion) {
+        for (const std::string& reason : judgement.reasons) {
+            tally.add(printable(reason));
+        }
+    }
+    add_losses(tally, capture);
+    add_coverage(tally, capture);
+    for (const CaptureProcess& process : capture.processes) {
+        if (!process.ended) {
+            tally.add("the last 250 ms of a process that was killed, or still ran, when the report was written");
+        }
+        if (process.after_cuda_fork) {
+            tally.add("the child of a process that had used CUDA: CUDA does not work there");
+        }
+        for (const std::string& problem : process.problems) {
+            tally.add(printable(base_name(process.file)) + ": " + printable(problem));
+        }
+    }
+    for (const std::string& error : loaded.errors) {
+        tally.add(printable(error));
+    }
+    constexpr std::size_t kShown = 8;
+    const auto& entries = tally.entries();
+    for (std::size_t i = 0; i < std::min(entries.size(), kShown); ++i) {
+        const auto& [text, count] = entries[i];
+        lines.paragraph(count == 1 ? text : fmt::format("{} (in {} processes)", text, count_text(count)), kLabelColumns,
+                        i == 0 ? "Not seen" : "");
+    }
+    if (entries.size() > kShown) {
+        lines.paragraph(fmt::format("… {} more: pincheck dump", entries.size() - kShown), kLabelColumns);
+    }
+}
+
+}  // namespace pincheck

@@ -1,0 +1,237 @@
+#include "render_text_parts.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "names.h"
+#include "printable.h"
+
+namespace pincheck {
+namespace {
+
+// The position to show: the innermost that names a file, else whatever there is.
+const SourceLine* best_line(const CaptureFrame& frame) {
+    const auto with_file = [](const SourceLine& line) { return !line.file.empty() && line.line != 0; };
+    const auto found = std::ranges::find_if(frame.lines, with_file);
+    return found != frame.lines.end() ? &*found : frame.lines.empty() ? nullptr : &frame.lines.front();
+}
+
+const std::string& working_directory(const Capture& capture) {
+    static const std::string none;
+    return capture.processes.empty() ? none : capture.processes.front().working_directory;
+}
+
+std::filesystem::path absolute_path(const Capture& capture, const std::string& file) {
+    const std::filesystem::path path(file);
+    return (path.is_absolute() ? path : std::filesystem::path(working_directory(capture)) / path).lexically_normal();
+}
+
+std::string shown_path(const Capture& capture, const std::string& file) {
+    const std::string path = std::filesystem::path(file).lexically_normal().string();
+    const std::string folder = working_directory(capture) + '/';
+    return folder.size() > 2 && path.starts_with(folder) ? path.substr(folder.size()) : path;
+}
+
+bool is_source_name(const std::filesystem::path& path) {
+    constexpr std::array<std::string_view, 20> kEndings = {".c",   ".cc", ".cpp", ".cxx", ".c++", ".cu",  ".cuh",
+                                                           ".h",   ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".inc",
+                                                           ".tpp", ".py", ".pyx", ".jl",  ".rs",  ".f90"};
+    return std::ranges::find(kEndings, path.extension().string()) != kEndings.end();
+}
+
+}  // namespace
+
+const char* severity_text(Severity severity) {
+    return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
+}
+
+Paint severity_paint(Severity severity) {
+    return severity == Severity::error ? Paint::bad : severity == Severity::warning ? Paint::doubt : Paint::none;
+}
+
+std::string direction_text(report::Direction direction) {
+    switch (direction) {
+        case report::Direction::host_to_host:
+            return "H2H";
+        case report::Direction::host_to_device:
+            return "H2D";
+        case report::Direction::device_to_host:
+            return "D2H";
+        case report::Direction::device_to_device:
+            return "D2D";
+        case report::Direction::none:
+            return "";
+        case report::Direction::unknown:
+            break;
+    }
+    return "direction unknown";
+}
+
+std::string memory_text(const report::Memory& memory) {
+    std::string kind;
+    switch (memory.kind) {
+        case report::MemoryClass::none:
+            return "";
+        case report::MemoryClass::unknown:
+            return "memory of unknown kind";
+        case report::MemoryClass::partly_registered:
+            kind = "partly registered";
+            break;
+        case report::MemoryClass::managed:
+        case report::MemoryClass::device:
+        case report::MemoryClass::pageable:
+        case report::MemoryClass::pinned:
+        case report::MemoryClass::registered:
+            kind = name(memory.kind);
+            break;
+    }
+    if (kind.empty()) {
+        kind = "memory class " + name(memory.kind);
+    }
+    std::string flags;
+    const auto add = [&](std::uint16_t flag, const char* text) {
+        if ((memory.flags & flag) != 0 && (memory.flags & report::kMemoryFlagsKnown) != 0) {
+            flags += (flags.empty() ? "" : ", ") + std::string(text);
+        }
+    };
+    add(report::kMemoryPortable, "portable");
+    add(report::kMemoryMapped, "mapped");
+    add(report::kMemoryWriteCombined, "write-combined");
+    add(report::kMemoryReadOnly, "read-only");
+    add(report::kMemoryIoMemory, "I/O memory");
+    return flags.empty() ? kind : kind + " (" + flags + ')';
+}
+
+std::string sizes_text(const CaptureSite& site) {
+    if (site.bytes_min == site.bytes_max) {
+        return bytes_text(site.bytes_max) + " x " + count_text(site.calls);
+    }
+    return fmt::format("{} to {} x {} ({})", bytes_text(site.bytes_min), bytes_text(site.bytes_max),
+                       count_text(site.calls), bytes_text(site.bytes));
+}
+
+std::string spread_text(const CaptureSite& site) {
+    if (site.threads <= 1 && site.processes <= 1) {
+        return "";
+    }
+    const std::string threads = "in " + counted(site.threads, "thread");
+    return site.processes <= 1 ? threads : fmt::format("{} of {} processes", threads, count_text(site.processes));
+}
+
+Place place_of(const Capture& capture, const CaptureFrame& frame) {
+    Place place;
+    const SourceLine* line = best_line(frame);
+    if (line != nullptr) {
+        place.function = printable(line->function);
+    }
+    if (line != nullptr && !line->file.empty()) {
+        place.position = printable(shown_path(capture, line->file));
+        place.position += line->line != 0 ? fmt::format(":{}", line->line) : "";
+        return place;
+    }
+    if (frame.module < capture.modules.size()) {
+        const std::string module = base_name(capture.modules[frame.module].path);
+        place.position = fmt::format("{}+{:#x}", printable(module.empty() ? "?" : module), frame.offset);
+    } else {
+        place.position = fmt::format("{:#x}", frame.offset);
+    }
+    return place;
+}
+
+Place place_of(const Capture& capture, const CaptureSite& site, int frame) {
+    if (frame >= 0 && static_cast<std::size_t>(frame) < site.stack.size()) {
+        return place_of(capture, site.stack[static_cast<std::size_t>(frame)]);
+    }
+    return {site.stack.empty() ? "(no stack)" : "(outside every known module)", ""};
+}
+
+std::string place_text(const Place& place) {
+    return place.function.empty() ? place.position : place.position + "  " + place.function;
+}
+
+std::string source_text(const Capture& capture, const CaptureFrame& frame) {
+    constexpr std::size_t kLongest = 4'096;
+    constexpr std::uint32_t kLastLine = 1'000'000;
+    constexpr off_t kLargest = 64 << 20;
+    const SourceLine* line = best_line(frame);
+    if (line == nullptr || line->file.empty() || line->line == 0 || line->line > kLastLine) {
+        return "";
+    }
+    const std::filesystem::path path = absolute_path(capture, line->file);
+    struct stat status {};
+    // The path is the report's word: no other files than source is shown, and no pipe is waited for.
+    if (!is_source_name(path) || stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_size > kLargest) {
+        return "";
+    }
+    const auto changed = static_cast<std::uint64_t>(status.st_mtim.tv_sec);
+    for (const CaptureProcess& process : capture.processes) {
+        if (process.start_realtime_ns != 0 && changed > process.start_realtime_ns / 1'000'000'000) {
+            return "";
+        }
+    }
+    std::ifstream file(path);
+    std::string text;
+    for (std::uint32_t i = 0; i < line->line; ++i) {
+        if (!std::getline(file, text)) {
+            return "";
+        }
+    }
+    text.resize(std::min(text.size(), kLongest));
+    std::ranges::replace(text, '\t', ' ');
+    const std::size_t begin = text.find_first_not_of(" \r");
+    if (begin == text.npos) {
+        return "";
+    }
+    const std::size_t end = text.find_last_not_of(" \r");
+    return printable(text.substr(begin, end + 1 - begin));
+}
+
+std::string shell_word(const std::string& text) {
+    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_^";
+    const std::string shown = printable(text);
+    if (!shown.empty() && shown == text && shown.find_first_not_of(kPlain) == shown.npos) {
+        return shown;
+    }
+    if (shown != text) {  // bytes that cannot be shown: bash's own way of writing them
+        std::string word;
+        for (const char c : shown) {
+            word += c == '\'' ? "\\'" : std::string(1, c);
+        }
+        return "$'" + word + '\'';
+    }
+    std::string word;
+    for (const char c : shown) {
+        word += c == '\'' ? R"('\'')" : std::string(1, c);
+    }
+    return '\'' + word + '\'';
+}
+
+std::string base_name(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+const char* slug_of(Rule rule) {
+    for (const RuleInfo& info : rules()) {
+        if (info.rule == rule) {
+            return info.slug;
+        }
+    }
+    return "?";
+}
+
+std::string place_argument(const std::string& report_place) {
+    return report_place.empty() ? "FILES" : shell_word(report_place);
+}
+
+const CaptureSite* site_by_id(const Capture& capture, std::uint32_t id) {
+    return id >= 1 && id <= capture.sites.size() ? &capture.sites[id - 1] : nullptr;
+}
+
+}  // namespace pincheck
