@@ -36,10 +36,18 @@ struct Finding {
     Origin issuer{};            // whose code made the call
     std::string api;            // as the user knows it
     std::uint64_t held_ns = 0;  // host time in these calls
-    bool once = false;          // all calls in one burst (model.to): listed after recurring ones
+    bool once = false;          // a single call, or all calls in one burst (model.to): listed after recurring ones
     std::string why;            // what the call waited for, as far as known
     std::string fix;            // what to do
 };
+
+// Whether a pageable upload showed no sign of waiting: no copy above 2 MiB (those are not staged), and the longest call
+// below both 1 ms and ten times what copying its bytes at 1 GB/s takes, whichever is more (a staged copy takes 11 to
+// 330 us for up to 2 MiB; measured: H200, driver 580.159). False for anything else.
+bool stayed_staged(const CaptureSite& site);
+
+// Whether all calls of a site fell into less than a tenth of the longest process's time, or there was only one.
+bool in_one_burst(const Capture& capture, const CaptureSite& site);
 
 // Worst first: recurring before once, then by host time held.
 std::vector<Finding> find(const Capture& capture, const Origins& origins);

@@ -1,0 +1,293 @@
+#include "findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "explain.h"
+#include "render_text_layout.h"
+
+namespace pincheck {
+namespace {
+
+using namespace report;
+
+constexpr std::uint64_t kStagedBytes = 2u << 20;
+constexpr std::uint64_t kMillisecond = 1'000'000;
+// So many calls make "always waited for" a habit and not an accident.
+constexpr std::uint64_t kHabit = 10;
+
+bool is_transfer(const CaptureSite& site) {
+    return site.kind == SiteKind::copy &&
+           (site.direction == Direction::host_to_device || site.direction == Direction::device_to_host);
+}
+
+bool is_upload(const CaptureSite& site) {
+    return site.direction == Direction::host_to_device;
+}
+
+std::uint64_t done(const CaptureSite& site) {
+    return site.calls > site.failed ? site.calls - site.failed : 0;
+}
+
+// The whole job runs where the device uses the host's page tables (Grace): pageable memory is then within its reach.
+bool shares_page_tables(const Capture& capture) {
+    bool any = false;
+    for (const CaptureProcess& process : capture.processes) {
+        for (const CaptureProcess::Device& device : process.devices) {
+            if (!device.host_page_tables) {
+                return false;
+            }
+            any = true;
+        }
+    }
+    return any;
+}
+
+// Whether the next call always waited. A report of a process that is running, or was killed, may end between the two.
+bool always_waited_for(const Capture& capture, const CaptureSite& site) {
+    const bool all_ended = std::ranges::all_of(capture.processes, &CaptureProcess::ended);
+    const std::uint64_t missing = done(site) - std::min(done(site), site.then_synchronized);
+    return site.then_synchronized > 0 && missing <= (all_ended ? 0 : std::uint64_t{site.threads});
+}
+
+// Whose code asked for the copy: the first frame that is neither CUDA's nor the system's (libffi, the interpreter's own
+// library). A program of which only such frames are known is the user's.
+Origin issuer_of(const Capture& capture, const CaptureSite& site, const Origins& origins) {
+    const int first = issuing_frame(capture, site, origins);
+    for (auto i = static_cast<std::size_t>(std::max(first, 0)); first >= 0 && i < site.stack.size(); ++i) {
+        const Origin origin = origins.of(capture, site.stack[i]);
+        if (origin == Origin::user || origin == Origin::framework || origin == Origin::vendor) {
+            return origin;
+        }
+    }
+    return Origin::user;
+}
+
+// cudaMemcpy, cudaMemcpyToSymbol …: a runtime may build a blocking copy from the driver's asynchronous one.
+bool is_blocking_runtime_copy(const std::string& api) {
+    return api.starts_with("cudaMem") && api.find("Async") == api.npos;
+}
+
+// Facts of one site that several rules and texts need.
+class Subject {
+  public:
+    Subject(const Capture& capture, const CaptureSite& site, const Origins& origins)
+        : capture_(capture),
+          site_(site),
+          origins_(origins),
+          issuer_(issuer_of(capture, site, origins)),
+          waited_(always_waited_for(capture, site)) {
+        finding_.site = site.id;
+        finding_.heading = heading_frame(capture, site, origins);
+        finding_.issuer = issuer_;
+        finding_.api = called_api(capture, site, origins);
+        finding_.held_ns = captured() ? 0 : site.host_ns;
+        finding_.once = in_one_burst(capture, site);
+    }
+
+    std::optional<Finding> find() {
+        if (site_.kind != SiteKind::copy || site_.calls == 0) {
+            return std::nullopt;
+        }
+        if (site_.source.kind == MemoryClass::partly_registered ||
+            site_.destination.kind == MemoryClass::partly_registered) {
+            return finding(Rule::straddles_registration, straddles_why(), straddles_fix());
+        }
+        if (!site_.is_async() || is_blocking_runtime_copy(finding_.api) || !is_transfer(site_) || done(site_) == 0 ||
+            site_.bytes_max == 0) {
+            return std::nullopt;
+        }
+        switch (site_.host_memory().kind) {
+            case MemoryClass::pageable:
+                return pageable();
+            case MemoryClass::managed:
+                return finding(Rule::managed_async_copy, managed_why(),
+                               "let the kernel use the managed pointer itself (cudaMemPrefetchAsync moves its pages "
+                               "ahead without blocking), or copy from and to page-locked memory.");
+            case MemoryClass::pinned:
+            case MemoryClass::registered:
+                if (issuer_ == Origin::user && waited_ && done(site_) >= kHabit && !captured()) {
+                    return finding(
+                        Rule::copy_then_sync,
+                        fmt::format("All {} copies are page-locked and asynchronous, and the next call waits "
+                                    "for them: nothing overlaps.",
+                                    count_text(done(site_))),
+                        "issue other work between the copy and the wait (the next batch's copy on another "
+                        "stream, a kernel that does not need it), or leave it if there is none.");
+                }
+                return std::nullopt;
+            default:
+                return std::nullopt;
+        }
+    }
+
+  private:
+    bool captured() const { return (site_.flags & kSiteCaptured) != 0; }
+
+    std::optional<Finding> finding(Rule rule, std::string why, std::string fix) {
+        finding_.rule = rule;
+        for (const RuleInfo& info : rules()) {
+            if (info.rule == rule) {
+                finding_.severity = info.severity;
+            }
+        }
+        finding_.why = std::move(why);
+        finding_.fix = std::move(fix);
+        return std::move(finding_);
+    }
+
+    std::optional<Finding> pageable() {
+        if (!captured() && shares_page_tables(capture_) && stayed_quick()) {
+            return std::nullopt;
+        }
+        if (issuer_ == Origin::framework && waited_ && !captured()) {
+            return finding(
+                Rule::copy_then_sync,
+                fmt::format("A library's blocking copy from pageable memory: its next call waits for the "
+                            "stream, all {} times. Held {} in the copies.",
+                            count_text(done(site_)), duration_text(site_.host_ns)),
+                "ask the library for the asynchronous form with page-locked memory (PyTorch: pin_memory=True "
+                "and non_blocking=True), or copy less often.");
+        }
+        return finding(Rule::pageable_async_copy, pageable_why(), pageable_fix());
+    }
+
+    bool stayed_quick() const {
+        const double bytes_ns = static_cast<double>(site_.bytes_max);  // at 1 GB/s
+        return static_cast<double>(site_.host_ns_max) < std::max(1.0 * kMillisecond, 10 * bytes_ns);
+    }
+
+    std::string cost() const {
+        if (site_.calls == 1) {
+            return duration_text(site_.host_ns);
+        }
+        const std::uint64_t median = site_.median_ns();
+        const std::string half = median == 0 ? "under 1.02 us" : duration_text(median) + " or more";
+        return fmt::format("median {}, {} in total", half, duration_text(site_.host_ns));
+    }
+
+    std::string pageable_why() const {
+        if (captured()) {
+            return "Captured into a graph with pageable memory: every launch of the graph makes this copy. What "
+                   "launches "
+                   "wait for is not measured.";
+        }
+        if (!is_upload(site_)) {
+            return "The call waits for all work queued before it in its stream: " + cost() + ".";
+        }
+        if (stayed_staged(site_)) {
+            return "The driver stages every byte through the CPU: " + cost() +
+                   ". No call was long enough to have waited; they do once about 4 MiB are staged behind a busy "
+                   "stream.";
+        }
+        if (site_.bytes_max > kStagedBytes) {
+            return "Above 2 MiB the call waits for the work queued before it, and every byte is staged by the CPU: " +
+                   cost() + ".";
+        }
+        return fmt::format(
+            "The driver stages every byte through the CPU and waits when its staging memory is full "
+            "(about 4 MiB): {}, {} at most.",
+            cost(), duration_text(site_.host_ns_max));
+    }
+
+    std::string pageable_fix() const {
+        if (issuer_ == Origin::vendor) {
+            return "nothing in your code: the vendor's library copies for itself.";
+        }
+        if (issuer_ == Origin::framework) {
+            return is_upload(site_) ? "give the library page-locked memory (PyTorch: DataLoader(pin_memory=True) or "
+                                      "tensor.pin_memory()), and do not change it before the copy has completed."
+                                    : "let it copy into page-locked memory (PyTorch: a tensor made with "
+                                      "pin_memory=True), and wait for an event before reading it.";
+        }
+        std::string text = is_upload(site_) ? "copy from page-locked memory (cudaMallocHost, or cudaHostRegister, "
+                                              "once, outside the loop); wait for "
+                                              "an event recorded after the copy before changing it."
+                                            : "copy into page-locked memory (cudaMallocHost, or cudaHostRegister, "
+                                              "once, outside the loop), and wait "
+                                              "for an event recorded after the copy before reading it.";
+        if (waited_ && !captured()) {
+            text += " The next call waits for it anyway: if that is meant, cudaMemcpy says so.";
+        }
+        return text;
+    }
+
+    std::string managed_why() const {
+        if (captured()) {
+            return "Captured into a graph with managed memory. What its launches wait for is not measured.";
+        }
+        return "A copy of managed memory waits for the work queued before it, at any size: " + cost() + ".";
+    }
+
+    std::string straddles_why() const {
+        return fmt::format("One part of the range is registered and the other is not. {} of {} failed{}.",
+                           count_text(site_.failed), counted(site_.calls, "call"),
+                           site_.last_error == 0 ? "" : fmt::format(" (error {})", site_.last_error));
+    }
+
+    static std::string straddles_fix() {
+        return "register the whole buffer that copies use (again after it grew), or allocate it with cudaMallocHost; "
+               "check what the copy returns.";
+    }
+
+    const Capture& capture_;
+    const CaptureSite& site_;
+    const Origins& origins_;
+    Origin issuer_;
+    bool waited_;
+    Finding finding_;
+};
+
+}  // namespace
+
+const std::vector<RuleInfo>& rules() {
+    static const std::vector<RuleInfo> table = {
+        {Rule::pageable_async_copy, "pageable-async-copy", Severity::error,
+         "an asynchronous copy's host side is pageable: the call stages or waits",
+         explain_text(Rule::pageable_async_copy)},
+        {Rule::managed_async_copy, "managed-async-copy", Severity::warning,
+         "an asynchronous copy of managed memory waits", explain_text(Rule::managed_async_copy)},
+        {Rule::copy_then_sync, "copy-then-sync", Severity::warning,
+         "a copy that the caller waits for at once: asynchrony is not used", explain_text(Rule::copy_then_sync)},
+        {Rule::straddles_registration, "straddles-registration", Severity::error,
+         "a copy whose range is partly registered fails", explain_text(Rule::straddles_registration)},
+    };
+    return table;
+}
+
+const RuleInfo* rule_by_slug(const std::string& slug) {
+    const auto found = std::ranges::find_if(rules(), [&](const RuleInfo& rule) { return rule.slug == slug; });
+    return found == rules().end() ? nullptr : &*found;
+}
+
+bool stayed_staged(const CaptureSite& site) {
+    // A byte a nanosecond is 1 GB/s.
+    return is_transfer(site) && is_upload(site) && site.source.kind == MemoryClass::pageable &&
+           site.bytes_max <= kStagedBytes && site.host_ns_max < std::max(kMillisecond, 10 * site.bytes_max);
+}
+
+bool in_one_burst(const Capture& capture, const CaptureSite& site) {
+    std::uint64_t longest = 0;
+    for (const CaptureProcess& process : capture.processes) {
+        longest = std::max(longest, process.duration_ns);
+    }
+    const std::uint64_t spread = site.last_ns > site.first_ns ? site.last_ns - site.first_ns : 0;
+    return site.calls == 1 || spread < longest / 10;
+}
+
+std::vector<Finding> find(const Capture& capture, const Origins& origins) {
+    std::vector<Finding> findings;
+    for (const CaptureSite& site : capture.sites) {
+        if (std::optional<Finding> finding = Subject(capture, site, origins).find()) {
+            findings.push_back(std::move(*finding));
+        }
+    }
+    std::ranges::stable_sort(
+        findings, {}, [](const Finding& finding) { return std::tuple(finding.once, ~finding.held_ns, finding.site); });
+    return findings;
+}
+
+}  // namespace pincheck
