@@ -61,9 +61,9 @@ EXPORT int cuMemFreeHost(void*) {
     return 0;
 }
 EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, void** values, std::uint64_t pointer) {
+    const bool pinned = in_block(pointer);
+    const bool device = pointer >= kDeviceBegin && pointer < kDeviceEnd;
     for (unsigned i = 0; i < count; ++i) {
-        const bool pinned = in_block(pointer);
-        const bool device = pointer >= kDeviceBegin && pointer < kDeviceEnd;
         switch (attributes[i]) {
             case 2:
                 *static_cast<unsigned*>(values[i]) = pinned ? 1 : device ? 2 : 0;

@@ -20,14 +20,14 @@
 #define COPIES_INLINE inline __attribute__((always_inline))
 
 // name as the look-up knows it; the header's macros turn it into the symbol
+// clang-format off
 #define COPIES_DRIVER_FUNCTIONS(X)                                                                                     \
-    X(cuInit)                                                                                                          \
-    X(cuDeviceGet)                                                                                                     \
-    X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxSynchronize) X(cuMemAlloc) X(cuMemFree) X(cuMemAllocHost)    \
-        X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostRegister) X(cuMemHostUnregister) X(cuMemAllocManaged)            \
-            X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuEventCreate) X(cuEventDestroy)             \
-                X(cuEventRecord) X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpy) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) \
-                    X(cuMemcpyAsync) X(cuMemcpyDtoDAsync)
+    X(cuInit) X(cuDeviceGet) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxSynchronize) X(cuMemAlloc)          \
+    X(cuMemFree) X(cuMemAllocHost) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostRegister) X(cuMemHostUnregister)      \
+    X(cuMemAllocManaged) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuEventCreate)                  \
+    X(cuEventDestroy) X(cuEventRecord) X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpy) X(cuMemcpyHtoDAsync)                \
+    X(cuMemcpyDtoHAsync) X(cuMemcpyAsync) X(cuMemcpyDtoDAsync)
+// clang-format on
 
 namespace api {
 
