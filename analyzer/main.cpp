@@ -6,7 +6,15 @@
 #include <functional>
 #include <string>
 
+#include "cmd_check.h"
 #include "cmd_dump.h"
+#include "cmd_explain.h"
+#include "cmd_export.h"
+#include "cmd_resolve.h"
+#include "cmd_run.h"
+#include "launcher.h"
+#include "cmd_report.h"
+#include "cmd_show.h"
 #include "output.h"
 #include "printable.h"
 #include "report/records.h"
@@ -35,7 +43,16 @@ int run(int argc, char** argv) {
     app.add_flag("--version", version, "Show the version and the report format it reads");
     app.require_subcommand(0, 1);
     std::function<int()> verb;
+    std::vector<std::string> program;
+    pincheck::add_run(app, verb, program);
+    pincheck::add_check(app, verb);
+    pincheck::add_report(app, verb);
+    pincheck::add_show(app, verb);
+    pincheck::add_explain(app, verb);
     pincheck::add_dump(app, verb);
+    pincheck::add_export(app, verb);
+    pincheck::add_resolve(app, verb);
+    argc = pincheck::take_program(app, argc, argv, program);
 
     // CLI11 would take an unknown verb for a stray argument.
     const auto named = [&](const CLI::App* candidate) { return argc > 1 && candidate->get_name() == argv[1]; };
@@ -62,9 +79,9 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    // A closed pipe is then an error of write(), which is handled, and not our death. (A verb that starts a program
-    // must give it the default back.)
-    std::signal(SIGPIPE, SIG_IGN);
+    // A closed pipe is then an error of write(), which is handled, and not our death. A program that we start gets
+    // back what was there.
+    pincheck::remember_sigpipe(std::signal(SIGPIPE, SIG_IGN));
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {

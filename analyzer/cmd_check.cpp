@@ -1,0 +1,102 @@
+#include "cmd_check.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "look.h"
+#include "output.h"
+#include "printable.h"
+
+namespace pincheck {
+namespace {
+
+struct CheckOptions {
+    LookOptions look;
+    PolicyOptions policy;
+    int violated = 1;
+    bool quiet = false;
+    bool all = false;
+};
+
+// "" or what is wrong with one name of --fail-on.
+std::string check_name(const std::string& name) {
+    if (name == "error" || name == "warning" || rule_by_slug(name) != nullptr) {
+        return "";
+    }
+    std::string known;
+    for (const RuleInfo& rule : rules()) {
+        known += std::string(rule.slug) + ", ";
+    }
+    return "there is no rule '" + name + "'; there are " + known + "error and warning";
+}
+
+int check(CheckOptions& options) {
+    std::optional<Look> look = look_at(options.look);
+    if (!look) {
+        return 2;
+    }
+    look->judgement = judge(look->loaded, look->findings, options.policy, {});
+    // A file that could not be read is part of the question: what it would have shown is not known.
+    for (const std::string& error : look->loaded.errors) {
+        std::fprintf(stderr, "pincheck: %s\n", printable(error).c_str());
+    }
+    look->screen.checking = true;
+    look->screen.all = options.all;
+    const int status = exit_status_of(look->judgement.verdict, options.violated);
+    const std::string text = options.quiet ? verdict_line(look->loaded, look->judgement, look->screen)
+                                           : first_screen(look->loaded, look->judgement, look->origins, look->screen);
+    const int written = exit_status_of(write_stdout(text));
+    // The verdict is the answer; that it could not be shown must not turn a violation into something else.
+    return status != 0 ? status : written;
+}
+
+}  // namespace
+
+int exit_status_of(Verdict verdict, int violated) {
+    switch (verdict) {
+        case Verdict::pass:
+            return 0;
+        case Verdict::violated:
+            return violated;
+        case Verdict::no_conclusion:
+            break;
+    }
+    return 3;
+}
+
+void add_policy_options(CLI::App& verb, PolicyOptions& options) {
+    verb.add_flag("--strict", options.strict, "Gate everything: warnings, and copies of libraries and vendors too");
+    verb.add_flag("--allow-staged", options.allow_staged,
+                  "Exempt pageable uploads up to 2 MiB that were measured not to wait");
+    verb.add_flag("--allow-no-cuda", options.allow_no_cuda, "A program that made no CUDA call passes");
+    verb.add_option("--fail-on", options.fail_on,
+                    "What gates instead of the default: rules, error or warning, separated by commas")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("RULE[,RULE]")
+        ->check(CLI::Validator(check_name, "", "fail-on"));
+}
+
+void add_check(CLI::App& app, std::function<int()>& run) {
+    CLI::App* verb = app.add_subcommand("check", "Fail when report files show a copy that is not asynchronous");
+    verb->footer(
+        "Fails on errors in code of your own: asynchronous copies from or into pageable memory, and copies across the\n"
+        "edge of a registration. 'pincheck explain default-gate' says whose code is whose.\n"
+        "Several reports are judged as one: the processes of a job. A folder stands for the *.pcr files in it.\n\n"
+        "Exit status: 0 pass; 1 violated; 2 wrong usage, or none of the files can be read; 3 no conclusion: no CUDA\n"
+        "call, a file that cannot be read or was cut, or calls that were not recorded.");
+    auto options = std::make_shared<CheckOptions>();
+    verb->add_option("FILE", options->look.paths, "Report files (.pcr) or folders of them")->required();
+    add_policy_options(*verb, options->policy);
+    verb->add_option("--exit-code", options->violated, "Exit status for a violation instead of 1")
+        ->type_name("N")
+        ->check(CLI::Range(0, 255));
+    verb->add_flag("--quiet", options->quiet, "Show the verdict in one line");
+    verb->add_flag("--all", options->all, "List every finding, also what does not gate");
+    add_look_options(*verb, options->look);
+    verb->callback([&run, options] { run = [options] { return check(*options); }; });
+}
+
+}  // namespace pincheck

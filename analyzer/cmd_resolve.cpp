@@ -1,0 +1,65 @@
+#include "cmd_resolve.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "output.h"
+#include "printable.h"
+#include "resolve.h"
+
+namespace pincheck {
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+    SymbolizeOptions symbols;
+};
+
+int resolve_files(const Options& options) {
+    int status = 0;
+    for (const std::string& file : options.files) {
+        const Resolved result = resolve_report(file, options.symbols);
+        for (const std::string& problem : result.problems) {
+            std::fprintf(stderr, "pincheck: %s\n", printable(problem).c_str());
+        }
+        if (!result.error.empty()) {
+            std::fprintf(stderr, "pincheck: %s\n", printable(result.error).c_str());
+            status = 2;
+            continue;
+        }
+        const std::size_t unknown = result.frames - result.lines - result.functions;
+        const Written written = write_stdout(
+            fmt::format("{}: {} frames: {} with file and line, {} by the nearest symbol, {} unknown; {} added\n",
+                        printable(file), result.frames, result.lines, result.functions, unknown, result.added));
+        if (written != Written::yes) {
+            return std::max(status, exit_status_of(written));
+        }
+    }
+    return status;
+}
+
+}  // namespace
+
+void add_resolve(CLI::App& app, std::function<int()>& run) {
+    CLI::App* verb = app.add_subcommand("resolve", "Put function names and source lines into report files");
+    verb->footer(
+        "Run it where the program ran, with its files still as they were; afterwards a report shows the same on any\n"
+        "machine. 'pincheck run' has done it already. Frames that have symbols are left alone.\n\n"
+        "Exit status: 0 done, also when frames stay unknown; 2 wrong usage, or a file that cannot be read, cannot be\n"
+        "written, or is being written by its program.");
+    auto options = std::make_shared<Options>();
+    verb->add_option("FILE", options->files, "Report files (.pcr) of programs that have ended")->required();
+    verb->add_option("--debug-dir", options->symbols.debug_directories,
+                     "Look here for debug information first (repeatable)")
+        ->allow_extra_args(false)
+        ->type_name("DIR");
+    verb->add_flag("--debuginfod", options->symbols.debuginfod,
+                   "Ask the servers of DEBUGINFOD_URLS for debug information");
+    verb->callback([&run, options] { run = [options] { return resolve_files(*options); }; });
+}
+
+}  // namespace pincheck

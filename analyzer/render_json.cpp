@@ -1,0 +1,244 @@
+#include "render_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "names.h"
+#include "symbolize.h"
+
+namespace pincheck {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* name_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::pass:
+            return "pass";
+        case Verdict::violated:
+            return "violated";
+        case Verdict::no_conclusion:
+            break;
+    }
+    return "no-conclusion";
+}
+
+const char* name_of(Severity severity) {
+    switch (severity) {
+        case Severity::error:
+            return "error";
+        case Severity::warning:
+            return "warning";
+        case Severity::note:
+            break;
+    }
+    return "note";
+}
+
+const char* name_of(Origin origin) {
+    switch (origin) {
+        case Origin::user:
+            return "user";
+        case Origin::framework:
+            return "framework";
+        case Origin::vendor:
+            return "vendor";
+        case Origin::system:
+            return "system";
+        case Origin::cuda:
+            return "cuda";
+        case Origin::tool:
+            break;
+    }
+    return "tool";
+}
+
+const char* slug_of(Rule rule) {
+    for (const RuleInfo& info : rules()) {
+        if (info.rule == rule) {
+            return info.slug;
+        }
+    }
+    return "?";
+}
+
+// "a,b" as the dump shows flags, as a list.
+Json list_of(const std::string& names) {
+    Json list = Json::array();
+    std::size_t from = 0;
+    while (names != "-" && from < names.size()) {
+        const std::size_t end = std::min(names.find(',', from), names.size());
+        list.push_back(names.substr(from, end - from));
+        from = end + 1;
+    }
+    return list;
+}
+
+Json memory(const report::Memory& memory) {
+    return {{"class", name(memory.kind)}, {"flags", list_of(memory_flag_names(memory.flags))}};
+}
+
+Json frame(const Capture& capture, const CaptureFrame& frame, const Origins& origins) {
+    Json result = {{"text", frame_text(capture, frame)},
+                   {"module", nullptr},
+                   {"build_id", ""},
+                   {"offset", frame.offset},
+                   {"origin", nullptr},
+                   {"lines", Json::array()}};
+    if (frame.module < capture.modules.size()) {
+        const CaptureModule& module = capture.modules[frame.module];
+        result["module"] = module.path;
+        result["build_id"] = module.build_id;
+        result["origin"] = name_of(origins.of(capture, frame));
+    }
+    for (const SourceLine& line : frame.lines) {
+        result["lines"].push_back(
+            {{"function", line.function}, {"file", line.file}, {"line", line.line}, {"exact", line.exact}});
+    }
+    return result;
+}
+
+Json site(const Capture& capture, const CaptureSite& site, const Origins& origins) {
+    Json stack = Json::array();
+    for (const CaptureFrame& one : site.stack) {
+        stack.push_back(frame(capture, one, origins));
+    }
+    return {{"id", site.id},
+            {"api", site.api},
+            {"called_api", called_api(capture, site, origins)},
+            {"kind", name(site.kind)},
+            {"direction", name(site.direction)},
+            {"stream", name(site.stream)},
+            {"source", memory(site.source)},
+            {"destination", memory(site.destination)},
+            {"flags", list_of(site_flag_names(site.flags))},
+            {"calls", site.calls},
+            {"failed", site.failed},
+            {"last_error", site.last_error},
+            {"bytes", site.bytes},
+            {"bytes_min", site.bytes_min},
+            {"bytes_max", site.bytes_max},
+            {"host_ns", site.host_ns},
+            {"host_ns_max", site.host_ns_max},
+            {"median_ns", site.median_ns()},
+            {"then_synchronized", site.then_synchronized},
+            {"first_ns", site.first_ns},
+            {"last_ns", site.last_ns},
+            {"histogram", site.histogram},
+            {"threads", site.threads},
+            {"processes", site.processes},
+            {"allocation_site", site.allocation_site},
+            {"heading", heading_frame(capture, site, origins)},
+            {"stack_cut", site.stack_cut},
+            {"stack", std::move(stack)}};
+}
+
+Json finding(const Capture& capture, const Finding& finding, bool gated) {
+    Json heading = nullptr;
+    if (finding.site != 0 && finding.site <= capture.sites.size() && finding.heading >= 0) {
+        const std::vector<CaptureFrame>& stack = capture.sites[finding.site - 1].stack;
+        const auto index = static_cast<std::size_t>(finding.heading);
+        if (index < stack.size()) {
+            heading = frame_text(capture, stack[index]);
+        }
+    }
+    return {{"rule", slug_of(finding.rule)},
+            {"severity", name_of(finding.severity)},
+            {"gated", gated},
+            {"site", finding.site},
+            {"heading_frame", finding.heading},
+            {"heading", std::move(heading)},
+            {"issuer", name_of(finding.issuer)},
+            {"api", finding.api},
+            {"held_ns", finding.held_ns},
+            {"once", finding.once},
+            {"why", finding.why},
+            {"fix", finding.fix}};
+}
+
+Json process(const CaptureProcess& process) {
+    Json result = {{"file", process.file},
+                   {"pid", process.pid},
+                   {"parent_pid", process.parent_pid},
+                   {"executable", process.executable},
+                   {"command_line", process.command_line},
+                   {"working_directory", process.working_directory},
+                   {"host", process.host},
+                   {"options", process.options},
+                   {"tool_version", process.tool_version},
+                   {"rank", nullptr},
+                   {"after_cuda_fork", process.after_cuda_fork},
+                   {"ended", process.ended},
+                   {"duration_ns", process.duration_ns},
+                   {"start_realtime_ns", process.start_realtime_ns},
+                   {"cuda_calls", process.cuda_calls},
+                   {"pinned_bytes", process.pinned_bytes},
+                   {"pinned_ranges", process.pinned_ranges},
+                   {"devices", Json::array()},
+                   {"coverage", Json::array()},
+                   {"losses", Json::array()},
+                   {"in_call", Json::array()},
+                   {"problems", process.problems}};
+    if (process.rank != report::kNoRank) {
+        result["rank"] = process.rank;
+    }
+    for (const CaptureProcess::Device& device : process.devices) {
+        result["devices"].push_back({{"ordinal", device.ordinal},
+                                     {"name", device.name},
+                                     {"driver_version", device.driver_version},
+                                     {"async_engines", device.async_engines},
+                                     {"pageable_access", device.pageable_access},
+                                     {"host_page_tables", device.host_page_tables},
+                                     {"integrated", device.integrated}});
+    }
+    for (const CaptureProcess::Coverage& coverage : process.coverage) {
+        result["coverage"].push_back({{"kind", name(coverage.kind)}, {"text", coverage.text}});
+    }
+    for (const CaptureProcess::LossCount& loss : process.losses) {
+        result["losses"].push_back({{"kind", name(loss.kind)}, {"count", loss.count}, {"error", loss.error}});
+    }
+    for (const CaptureProcess::InCall& call : process.in_call) {
+        result["in_call"].push_back(
+            {{"tid", call.tid}, {"name", call.name}, {"api", call.api}, {"since_ns", call.since_ns}});
+    }
+    return result;
+}
+
+template <class List, class Make>
+Json array_of(const List& list, Make make) {
+    Json result = Json::array();
+    for (const auto& one : list) {
+        result.push_back(make(one));
+    }
+    return result;
+}
+
+}  // namespace
+
+std::string render_json(const LoadResult& loaded, const Judgement& judgement, const Origins& origins) {
+    const Capture& capture = loaded.capture;
+    Json findings = array_of(judgement.gated, [&](const Finding& one) { return finding(capture, one, true); });
+    for (const Finding& one : judgement.not_gated) {
+        findings.push_back(finding(capture, one, false));
+    }
+    const Json json = {
+        {"schema", 1},
+        {"verdict", name_of(judgement.verdict)},
+        {"reasons", judgement.reasons},
+        {"counts",
+         {{"processes", capture.processes.size()},
+          {"sites", capture.sites.size()},
+          {"gated", judgement.gated.size()},
+          {"not_gated", judgement.not_gated.size()},
+          {"host_ns", capture.total_host_ns()}}},
+        {"findings", std::move(findings)},
+        {"sites", array_of(capture.sites, [&](const CaptureSite& one) { return site(capture, one, origins); })},
+        {"processes", array_of(capture.processes, process)},
+        {"errors", loaded.errors},
+    };
+    // ASCII only: what is not, and with it every invisible or reordering character, becomes \uXXXX; invalid UTF-8 is
+    // replaced by U+FFFD.
+    constexpr int kIndent = 2;
+    return json.dump(kIndent, ' ', true, Json::error_handler_t::replace);
+}
+
+}  // namespace pincheck
