@@ -250,17 +250,6 @@ TEST(TwoRuntimes, I6_EachCallerKeepsItsOwn) {
     }
 }
 
-// A tail call leaves no return address in the library that made it.
-TEST(TwoRuntimes, I6_TailCallKeepsItsOwnToo) {
-    Command command;
-    command.arguments = {program_path("two_runtimes"), program_path("libtwo_runtimes_plugin.so"), "tail"};
-    command.environment["LD_LIBRARY_PATH"] = simulated_device_folder() + ":" + PINCHECK_TEST_PROGRAMS;
-    const FinishedRun with(command);
-    const FinishedRun without(command.without_tool());
-    ASSERT_EQ(without.outcome().out, "refused in the plugin 21: its error 21, ours 0\n");
-    EXPECT_EQ(with.outcome().out, without.outcome().out);
-}
-
 // ctypes and Numba: the handle's function is the runtime's or driver's own, the tool sees the driver below.
 TEST(CopiesFromPython, I1_RuntimeThroughAHandle) {
     Command command;

@@ -12,22 +12,14 @@ int main(int argc, char** argv) {
     if (argc < 2) {
         return 2;
     }
-    const bool tail = argc > 2;
     void* const plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     if (plugin == nullptr) {
         std::printf("%s\n", dlerror());
         return 2;
     }
     const auto uploads = reinterpret_cast<int (*)()>(dlsym(plugin, "plugin_uploads"));
-    const auto refused =
-        reinterpret_cast<int (*)()>(dlsym(plugin, tail ? "plugin_refused_by_tail_call" : "plugin_refused"));
+    const auto refused = reinterpret_cast<int (*)()>(dlsym(plugin, "plugin_refused"));
     const auto last_error = reinterpret_cast<int (*)()>(dlsym(plugin, "plugin_last_error"));
-    if (tail) {
-        std::printf("refused in the plugin %d: ", refused());
-        std::printf("its error %d, ", last_error());
-        std::printf("ours %d\n", static_cast<int>(cudaGetLastError()));
-        return 0;
-    }
     const Small small = small_start();
     const int failed = small_uploads(small, 4);
     std::printf("failed %d, in the plugin %d\n", failed, uploads());
