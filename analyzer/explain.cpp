@@ -57,18 +57,18 @@ There is no case in which it is fine: no byte is copied.
 Limits: pincheck compares the copy's range with the registrations that it saw and that the driver confirms. It does not know what the program did with the error.)";
 
 constexpr char kDefaultGate[] =
-    R"(`pincheck check` and `pincheck run --check` fail, with exit status 1, when the report holds a finding of severity error in code of your own: pageable-async-copy and straddles-registration.
+    R"(`pincheck check` and `pincheck run --check` fail, with exit status 1, when the report holds a finding of severity error that a vendor library did not cause: pageable-async-copy and straddles-registration.
 
-Whose code it is, is decided by the module of the call's first frame outside CUDA. Libraries of CUDA itself are never it; vendor libraries (NCCL, cuBLAS, cuSOLVER, cuDNN, …) and frameworks (PyTorch, CuPy, …) are recognised by file name; everything else is yours. --origins FILE adds patterns.
+Whose call it is, is decided by the file name of the module of the first frame outside CUDA and the system. Vendor libraries (NCCL, cuBLAS, cuSOLVER, cuDNN, …) and frameworks (PyTorch, CuPy, …) are known by patterns; everything else is yours. --origins FILE adds patterns.
 
-Not gated, but counted on the screen and listed by --all: copies that a library issues and waits for at once (copy-then-sync: a framework's blocking copy), copies that vendor libraries make for themselves, and warnings. --strict gates all of them. --fail-on SLUG, or --fail-on error or warning, replaces the default. --allow-staged exempts pageable uploads that were measured not to wait.
+An asynchronous copy from pageable memory in your own code always gates, even when your next call waits for it: the call that does what you then mean is cudaMemcpy, and it is never reported. One that a framework makes for you gates too (.to(device, non_blocking=True) from an unpinned tensor), unless the framework waits for it at once: then it is the framework's blocking copy, copy-then-sync.
 
-An asynchronous copy from pageable memory in your own code always gates, even when your next call waits for it: the call that does what you then mean is cudaMemcpy, and it is never reported.
+Not gated, but counted on the screen and listed by `pincheck report --all`: copy-then-sync, copies that vendor libraries make for themselves, and all other warnings. --strict gates all of them. --fail-on SLUG, or --fail-on error or warning, replaces the default. --allow-staged exempts pageable uploads that were measured not to wait.
 
 The exit status is 0 for a pass, 1 for a violation, 2 for wrong usage or a file that cannot be read, 3 for no conclusion (see `pincheck explain blind`). `pincheck run` gives the program's own status when that is not 0.)";
 
 constexpr char kBlind[] =
-    R"(A check that saw nothing must not pass. `pincheck check` and `pincheck run --check` end with "NO CONCLUSION" and exit status 3 when there is no report, when no CUDA call was recorded, when a file is damaged or cut, or when calls or sites were lost. If something that gates was seen all the same, the verdict is FAIL.
+    R"(A check that saw nothing must not pass. `pincheck check` and `pincheck run --check` end with "NO CONCLUSION" and exit status 3 when there is no report, when no CUDA call was recorded, when a file is damaged or cut, when calls were lost or passed by the tool, or when the memory of asynchronous copies is not known. If something that gates was seen all the same, the verdict is FAIL.
 
 No report usually means that the library was not loaded. LD_PRELOAD does not go through sudo, through docker run (pass it with -e and mount the library), through ssh, or through srun and mpirun unless the variable is exported to the ranks. Programs that are fully static or set-id ignore it.
 

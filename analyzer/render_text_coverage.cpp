@@ -86,10 +86,31 @@ std::string loss_text(Loss kind, std::uint64_t count) {
     return name(kind) + ' ' + count_text(count);
 }
 
-void add_losses(Tally& tally, const Capture& capture) {
+// Those that hide calls, and so are a reason for having no conclusion (policy.h).
+bool hides_calls(Loss kind, bool ended) {
+    switch (kind) {
+        case Loss::sites:
+        case Loss::threads:
+        case Loss::counters:
+        case Loss::image_full:
+        case Loss::unrecorded:
+            return true;
+        case Loss::write_failed:
+        case Loss::descriptor_lost:
+            return !ended;
+        default:
+            return false;
+    }
+}
+
+// `reasons_told`: the judgement's reasons are on the screen already and name what hides calls.
+void add_losses(Tally& tally, const Capture& capture, bool reasons_told) {
     std::vector<std::pair<Loss, std::uint64_t>> losses;
     for (const CaptureProcess& process : capture.processes) {
         for (const CaptureProcess::LossCount& loss : process.losses) {
+            if (reasons_told && hides_calls(loss.kind, process.ended)) {
+                continue;
+            }
             const auto same = [&](const auto& entry) { return entry.first == loss.kind; };
             const auto found = std::ranges::find_if(losses, same);
             if (found == losses.end()) {
@@ -106,7 +127,7 @@ void add_losses(Tally& tally, const Capture& capture) {
     }
 }
 
-void add_coverage(Tally& tally, const Capture& capture) {
+void add_coverage(Tally& tally, const Capture& capture, bool reasons_told) {
     Tally unknown;
     for (const CaptureProcess& process : capture.processes) {
         for (const CaptureProcess::Coverage& coverage : process.coverage) {
@@ -125,7 +146,9 @@ void add_coverage(Tally& tally, const Capture& capture) {
                     tally.add("calls by the routes that " + text + " closed");
                     break;
                 case CoverageKind::foreign_provider:
-                    tally.add("calls into a library that defines CUDA functions itself: " + text);
+                    if (!reasons_told) {
+                        tally.add("calls into a library that defines CUDA functions itself: " + text);
+                    }
                     break;
                 default:
                     tally.add(name(coverage.kind) + ": " + text);
@@ -133,7 +156,7 @@ void add_coverage(Tally& tally, const Capture& capture) {
             }
         }
     }
-    if (!unknown.empty()) {
+    if (!unknown.empty() && !reasons_told) {
         tally.add("driver functions at addresses that this version does not know: " + unknown.joined());
     }
 }
@@ -189,8 +212,9 @@ void add_not_seen(Lines& lines, const LoadResult& loaded, const Judgement& judge
             tally.add(printable(reason));
         }
     }
-    add_losses(tally, capture);
-    add_coverage(tally, capture);
+    const bool reasons_told = !judgement.reasons.empty();
+    add_losses(tally, capture, reasons_told);
+    add_coverage(tally, capture, reasons_told);
     for (const CaptureProcess& process : capture.processes) {
         if (!process.ended) {
             tally.add("the last 250 ms of a process that was killed, or still ran, when the report was written");
@@ -199,10 +223,16 @@ void add_not_seen(Lines& lines, const LoadResult& loaded, const Judgement& judge
             tally.add("the child of a process that had used CUDA: CUDA does not work there");
         }
         for (const std::string& problem : process.problems) {
+            if (reasons_told) {
+                break;
+            }
             tally.add(printable(base_name(process.file)) + ": " + printable(problem));
         }
     }
     for (const std::string& error : loaded.errors) {
+        if (reasons_told) {
+            break;
+        }
         tally.add(printable(error));
     }
     constexpr std::size_t kShown = 8;

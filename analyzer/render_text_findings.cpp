@@ -54,22 +54,15 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
     }
     lines.pair(indent + (api_in_source ? source : api), facts, kIndent, fact_column);
 
-    std::string cost;
-    if (site->calls > 1) {
-        cost = fmt::format("{} a call on average, {} at most", duration_text(finding.held_ns / site->calls),
-                           duration_text(site->host_ns_max));
-    }
-    const std::string spread = spread_text(*site);
-    cost += (cost.empty() || spread.empty() ? "" : ", ") + spread;
-    if (site->failed != 0) {
-        cost += fmt::format("{}{} failed (error {})", cost.empty() ? "" : "; ", counted(site->failed, "call"),
-                            site->last_error);
-    }
-    if (!cost.empty()) {
-        lines.paragraph(cost + '.', kIndent, indent);
-    }
-    if (finding.rule != Rule::pageable_async_copy) {
-        lines.paragraph(std::string(slug_of(finding.rule)) + '.', kIndent, indent);
+    // What the heading does not say and the reason need not.
+    std::string also = finding.rule == Rule::pageable_async_copy ? "" : slug_of(finding.rule);
+    const auto add = [&](const std::string& part) { also += (also.empty() || part.empty() ? "" : "; ") + part; };
+    add(site->calls > 1 ? "longest call " + duration_text(site->host_ns_max) : "");
+    add(spread_text(*site));
+    add(site->failed != 0 ? fmt::format("{} failed (error {})", counted(site->failed, "call"), site->last_error) : "");
+    if (!also.empty()) {
+        also[0] = also[0] == 'l' ? 'L' : also[0] == 'i' ? 'I' : also[0];
+        lines.paragraph(also + '.', kIndent, indent);
     }
     if (!finding.why.empty()) {
         lines.paragraph(printable(finding.why), kIndent, indent);

@@ -108,7 +108,7 @@ std::string memory_text(const report::Memory& memory) {
 }
 
 std::string sizes_text(const CaptureSite& site) {
-    if (site.bytes_min == site.bytes_max) {
+    if (site.bytes_min >= site.bytes_max) {  // all alike, or none succeeded
         return bytes_text(site.bytes_max) + " x " + count_text(site.calls);
     }
     return fmt::format("{} to {} x {} ({})", bytes_text(site.bytes_min), bytes_text(site.bytes_max),

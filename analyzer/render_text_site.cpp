@@ -65,7 +65,7 @@ void add_counters(Lines& lines, const CaptureSite& site) {
     }
     lines.paragraph(calls, kLabel, "Calls");
     if (site.bytes != 0) {
-        const std::string each = site.bytes_min == site.bytes_max
+        const std::string each = site.bytes_min >= site.bytes_max
                                      ? bytes_text(site.bytes_max)
                                      : bytes_text(site.bytes_min) + " to " + bytes_text(site.bytes_max);
         lines.paragraph(each + " a call, " + bytes_text(site.bytes) + " in all", kLabel, "Bytes");
