@@ -10,11 +10,11 @@
 #include "cmd_dump.h"
 #include "cmd_explain.h"
 #include "cmd_export.h"
+#include "cmd_report.h"
 #include "cmd_resolve.h"
 #include "cmd_run.h"
-#include "launcher.h"
-#include "cmd_report.h"
 #include "cmd_show.h"
+#include "launcher.h"
 #include "output.h"
 #include "printable.h"
 #include "report/records.h"
@@ -45,8 +45,8 @@ int run(int argc, char** argv) {
     std::function<int()> verb;
     std::vector<std::string> program;
     pincheck::add_run(app, verb, program);
-    pincheck::add_check(app, verb);
     pincheck::add_report(app, verb);
+    pincheck::add_check(app, verb);
     pincheck::add_show(app, verb);
     pincheck::add_explain(app, verb);
     pincheck::add_dump(app, verb);

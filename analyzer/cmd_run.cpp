@@ -1,0 +1,274 @@
+#include "cmd_run.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "descendants.h"
+#include "driver_watch.h"
+#include "hints.h"
+#include "job.h"
+#include "launcher.h"
+#include "policy.h"
+#include "preload_options.h"
+#include "printable.h"
+#include "run_summary.h"
+#include "target.h"
+
+namespace pincheck {
+namespace {
+
+constexpr int kWrongUsage = 2;
+constexpr int kNoConclusion = 3;
+
+struct RunOptions {
+    std::string output;
+    std::vector<std::pair<std::string, std::string>> preload_flags;
+    SummaryOptions summary;
+    std::vector<std::string> origin_files;
+    int violated_status = 1;
+};
+
+int wrong_usage(const std::string& message) {
+    std::fprintf(stderr, "pincheck: %s\n", message.c_str());
+    return kWrongUsage;
+}
+
+// What is wrong with the options, found before anything is started; "" when nothing is.
+std::string complaint(RunOptions& options) {
+    for (const std::string& what : options.summary.policy.fail_on) {
+        if (what != "error" && what != "warning" && rule_by_slug(what) == nullptr) {
+            return "--fail-on takes rules (see 'pincheck explain'), error or warning, not '" + printable(what) + "'";
+        }
+    }
+    for (const std::string& file : options.origin_files) {
+        const std::string error = options.summary.origins.add_file(file);
+        if (!error.empty()) {
+            return printable(error);
+        }
+    }
+    return "";
+}
+
+int could_not_start(const std::vector<std::string>& command, const Target& target, int error) {
+    std::string why = std::strerror(error);
+    if (error == ENOENT && target.kind != TargetKind::not_found) {
+        // The file is there: what the kernel did not find is what it names.
+        why =
+            "its interpreter " + (target.interpreter.empty() ? "" : printable(target.interpreter) + " ") + "is missing";
+    }
+    std::fprintf(stderr, "pincheck: cannot start %s: %s\n", printable(command.front()).c_str(), why.c_str());
+    return status_of_exec_error(error);
+}
+
+// While the program runs: tells at once who is blind, when that is wanted.
+class Lookout {
+  public:
+    Lookout(const std::string& library, int verbosity)
+        : descendants_(getpid(), library.substr(library.rfind('/') + 1)), verbosity_(verbosity) {}
+    void look() {
+        descendants_.look();
+        for (; verbosity_ >= 2 && told_ < descendants_.blind().size(); ++told_) {
+            const SeenProcess& process = descendants_.blind()[told_];
+            std::fprintf(stderr, "pincheck: pid %d (%s) uses CUDA without the tool\n", static_cast<int>(process.pid),
+                         printable(process.command).c_str());
+        }
+    }
+    const Descendants& descendants() const { return descendants_; }
+
+  private:
+    Descendants descendants_;
+    int verbosity_;
+    std::size_t told_ = 0;
+};
+
+// Prints the summary; the verdict's exit status. A failure of ours must not hide how the program ended.
+int summarize(const RunOptions& options, const JobSeen& seen) {
+    try {
+        switch (print_summary(options.summary, seen)) {
+            case Verdict::pass:
+                return 0;
+            case Verdict::violated:
+                return options.violated_status;
+            case Verdict::no_conclusion:
+                return kNoConclusion;
+        }
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "pincheck: the reports in %s could not be judged: %s\n", printable(seen.place).c_str(),
+                     error.what());
+    }
+    return kNoConclusion;
+}
+
+int run_job(RunOptions& options, const std::vector<std::string>& command) {
+    if (command.empty()) {
+        return wrong_usage(
+            "run needs a program: pincheck run [options] -- program arguments; see 'pincheck run --help'");
+    }
+    const char* users = std::getenv("PINCHECK_OPTIONS");
+    const MergedOptions merged = merge_options(users != nullptr ? users : "", options.preload_flags);
+    const std::string wrong = merged.error.empty() ? complaint(options) : merged.error;
+    if (!wrong.empty()) {
+        return wrong_usage(wrong);
+    }
+    const FoundLibrary library = find_library();
+    if (!library.error.empty()) {
+        return wrong_usage(library.error);
+    }
+    PreloadPath preload_path(library.path);
+    if (!preload_path.error().empty()) {
+        return wrong_usage(preload_path.error());
+    }
+    const std::string rank = rank_of_environment();
+    const JobFolder folder(options.output, command.front(), rank);
+    if (!folder.error().empty()) {
+        return wrong_usage(folder.error());
+    }
+    const auto notice = [&](const std::string& text) {
+        if (!text.empty() && merged.verbosity >= 1) {
+            std::fprintf(stderr, "pincheck: %s\n", text.c_str());
+        }
+    };
+    notice(folder.notice());
+    if (!merged.users_output.empty()) {
+        notice("output=" + printable(merged.users_output) +
+               " of PINCHECK_OPTIONS is not used by run; name a folder with "
+               "--output DIR");
+    }
+
+    const Target target = inspect_target(command);
+    std::optional<Preload> preload;
+    if (target.kind != TargetKind::musl && target.kind != TargetKind::foreign) {
+        preload = Preload{preload_path.path(), target.address_sanitizer(),
+                          merged.text + (merged.text.empty() ? "" : ":") + folder.output_option()};
+    }
+    const DriverWatch driver;
+    Lookout lookout(library.path, merged.verbosity);
+    const Ending ending = run_program(
+        command, child_environment(preload), [&] { lookout.look(); }, driver.descriptor());
+    const Descendants& descendants = lookout.descendants();
+    if (descendants.any_alive()) {
+        preload_path.keep();
+    }
+    if (!ending.start_error.empty() || ending.exec_error != 0) {
+        folder.remove_if_empty();
+        return ending.start_error.empty() ? could_not_start(command, target, ending.exec_error)
+                                          : wrong_usage("cannot start anything: " + ending.start_error);
+    }
+
+    JobSeen seen;
+    seen.reports = folder.reports();
+    seen.place = folder.path();
+    seen.wall_ns = ending.wall_ns;
+    seen.blind = descendants.blind();
+    seen.hidden = descendants.hidden();
+    seen.still_running = descendants.still_using_cuda();
+    seen.target = hint_about_target(target, command);
+    seen.launcher = hint_about_launcher(command);
+    seen.one_line = options.summary.quiet || (!rank.empty() && rank.find_first_not_of('0') != std::string::npos);
+    if (seen.reports.empty()) {
+        folder.remove_if_empty();
+    }
+    const int verdict = summarize(options, seen);
+    if (WIFSIGNALED(ending.status)) {
+        std::fflush(nullptr);
+        preload_path.remove();
+        die_by(WTERMSIG(ending.status));
+    }
+    const int own = WEXITSTATUS(ending.status);
+    return own != 0 || !options.summary.checking ? own : verdict;
+}
+
+void add_options(CLI::App& verb, RunOptions& options) {
+    verb.add_option("--output", options.output,
+                    "Folder for the reports of the job's processes, new or without reports "
+                    "(default: pincheck-PROGRAM-TIME-PID)")
+        ->type_name("DIR");
+    verb.add_flag("--quiet", options.summary.quiet, "One line instead of a screen");
+    verb.add_option("--color", options.summary.color, "auto, always or never; NO_COLOR is respected")
+        ->check(CLI::IsMember({"auto", "always", "never"}))
+        ->type_name("WHEN");
+
+    CLI::Option* check =
+        verb.add_flag("--check", options.summary.checking, "Fail when something is found")->group("Gate");
+    verb.add_option("--exit-code", options.violated_status, "Exit status when something gated is found, instead of 1")
+        ->check(CLI::Range(0, 255))
+        ->needs(check)
+        ->type_name("N")
+        ->group("Gate");
+    PolicyOptions& policy = options.summary.policy;
+    verb.add_flag("--allow-no-cuda", policy.allow_no_cuda, "A program that makes no CUDA call passes")->group("Gate");
+    verb.add_flag("--strict", policy.strict, "Gate libraries' copies and warnings too")->group("Gate");
+    verb.add_flag("--allow-staged", policy.allow_staged, "Let pageable uploads pass that were measured not to wait")
+        ->group("Gate");
+    verb.add_option("--fail-on", policy.fail_on, "What fails instead of the default: rules, error, warning")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("WHAT,...")
+        ->group("Gate");
+
+    verb.add_option("--origins", options.origin_files, "More patterns of whose code a library is")
+        ->allow_extra_args(false)
+        ->type_name("FILE")
+        ->group("Symbols");
+    verb.add_option("--debug-dir", options.summary.symbols.debug_directories, "Where separate debug information is")
+        ->allow_extra_args(false)
+        ->type_name("DIR")
+        ->group("Symbols");
+    verb.add_flag("--debuginfod", options.summary.symbols.debuginfod, "Ask the servers of $DEBUGINFOD_URLS too")
+        ->group("Symbols");
+
+    for (const PreloadOption& option : preload_options()) {
+        const std::string key = option.key;
+        verb.add_option_function<std::string>(
+                "--" + key,
+                [&options, key](const std::string& value) { options.preload_flags.emplace_back(key, value); },
+                option.help)
+            ->type_name(option.values)
+            ->group("Recording (also PINCHECK_OPTIONS=key=value:key=value)");
+    }
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, std::function<int()>& run, const std::vector<std::string>& program) {
+    CLI::App* verb = app.add_subcommand(
+        "run", "Run a program and say which of its copies are not asynchronous: run [OPTIONS] -- PROGRAM [ARGUMENTS]");
+    auto options = std::make_shared<RunOptions>();
+    add_options(*verb, *options);
+    verb->footer(
+        "The program's output is its own; the summary goes to standard error. All processes of the job are\n"
+        "looked at together; those that outlive the program are waited for at most half a second.\n"
+        "Processes that use CUDA without the tool are noticed and named.\n\n"
+        "Exit status: the program's, also when it is killed by a signal. With --check, when the program\n"
+        "succeeded: 0 nothing found, 1 found, 3 no conclusion (nothing loaded, no CUDA call, incomplete).\n"
+        "2 wrong usage; 126 the program cannot be executed, 127 it was not found.");
+    verb->callback([&run, &program, options] { run = [options, &program] { return run_job(*options, program); }; });
+}
+
+int take_program(const CLI::App& app, int argc, char** argv, std::vector<std::string>& program) {
+    if (argc < 2 || std::strcmp(argv[1], "run") != 0) {
+        return argc;
+    }
+    const CLI::App* verb = app.get_subcommand("run");
+    for (int i = 2; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        const bool end_of_options = word == "--";
+        if (end_of_options || word.empty() || word.front() != '-') {
+            program.assign(argv + i + (end_of_options ? 1 : 0), argv + argc);
+            return i;
+        }
+        const CLI::Option* option = verb->get_option_no_throw(std::string(word));
+        if (option != nullptr && option->get_items_expected_max() > 0) {
+            ++i;  // its value; `--option=value` is no option's name
+        }
+    }
+    return argc;
+}
+
+}  // namespace pincheck

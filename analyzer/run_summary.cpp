@@ -1,0 +1,100 @@
+#include "run_summary.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "printable.h"
+#include "render_text.h"
+#include "terminal.h"
+
+namespace pincheck {
+namespace {
+
+constexpr std::size_t kMaxListed = 10;
+
+void say(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    if (!text.empty() && text.back() != '\n') {
+        std::fputc('\n', stderr);
+    }
+}
+
+void list(std::vector<std::string>& into, const std::vector<SeenProcess>& processes, const char* what) {
+    for (std::size_t i = 0; i < processes.size() && i < kMaxListed; ++i) {
+        into.push_back("pid " + std::to_string(processes[i].pid) + " (" + printable(processes[i].command) + ") " +
+                       what);
+    }
+    if (processes.size() > kMaxListed) {
+        into.push_back(std::to_string(processes.size() - kMaxListed) + " more " + what);
+    }
+}
+
+// Why a pass would be a guess.
+std::vector<std::string> blind_reasons(const JobSeen& seen) {
+    std::vector<std::string> reasons;
+    list(reasons, seen.blind, "used CUDA without the tool: start that program itself under pincheck run");
+    list(reasons, seen.still_running, "uses CUDA and is still running: what it does from now on is not judged");
+    if (seen.reports.empty()) {
+        for (const Hint* hint : {&seen.target, &seen.launcher}) {
+            if (hint->blind) {
+                reasons.push_back(hint->text);
+            }
+        }
+    }
+    return reasons;
+}
+
+Verdict without_reports(const SummaryOptions& options, const JobSeen& seen) {
+    const std::vector<std::string> reasons = blind_reasons(seen);
+    const Judgement judgement = judge({}, {}, options.policy, reasons);
+    std::string line = "pincheck: no CUDA call was seen";
+    if (options.checking) {
+        line = judgement.verdict == Verdict::pass ? "pincheck: PASS  no CUDA call was made (--allow-no-cuda)"
+                                                  : "pincheck: NO CONCLUSION  no CUDA call was seen";
+    }
+    std::vector<std::string> hints = reasons;
+    list(hints, seen.hidden, "runs with other rights: it cannot be looked into");
+    if (options.checking && judgement.verdict != Verdict::pass && hints.empty()) {
+        hints.push_back("where the program need not use CUDA, --allow-no-cuda makes this a pass");
+    }
+    for (std::size_t i = 0; i < hints.size() && (!seen.one_line || i == 0); ++i) {
+        // Several lines for a person, all that matters in one for a log.
+        line += (seen.one_line || hints.size() == 1 ? ": " : "\n  ") + hints[i];
+    }
+    say(line);
+    return judgement.verdict;
+}
+
+}  // namespace
+
+Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
+    if (seen.reports.empty()) {
+        return without_reports(options, seen);
+    }
+    LoadResult loaded = load_capture(seen.reports);
+    symbolize(loaded.capture, options.symbols);
+    const std::vector<Finding> findings = find(loaded.capture, options.origins);
+    const Judgement judgement = judge(loaded, findings, options.policy, blind_reasons(seen));
+    ScreenOptions screen;
+    screen.width = terminal_width(STDERR_FILENO);
+    screen.color = wants_color(options.color, STDERR_FILENO);
+    screen.checking = options.checking;
+    screen.wall_ns = seen.wall_ns;
+    screen.report_place = seen.place;
+    if (seen.one_line) {
+        say(verdict_line(loaded, judgement, screen));
+    } else {
+        say(first_screen(loaded, judgement, options.origins, screen));
+    }
+    std::vector<std::string> notes;
+    list(notes, seen.hidden, "runs with other rights: it could not be looked into");
+    for (const std::string& note : notes) {
+        if (!seen.one_line) {
+            say("pincheck: " + note);
+        }
+    }
+    return judgement.verdict;
+}
+
+}  // namespace pincheck

@@ -1,0 +1,41 @@
+// What `pincheck run` says when its program has ended.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "descendants.h"
+#include "hints.h"
+#include "origin.h"
+#include "policy.h"
+#include "symbolize.h"
+
+namespace pincheck {
+
+struct SummaryOptions {
+    bool checking = false;
+    bool quiet = false;
+    std::string color = "auto";
+    PolicyOptions policy;
+    SymbolizeOptions symbols;
+    Origins origins;
+};
+
+struct JobSeen {
+    std::vector<std::string> reports;
+    std::string place;  // their folder
+    std::uint64_t wall_ns = 0;
+    std::vector<SeenProcess> blind;
+    std::vector<SeenProcess> hidden;
+    std::vector<SeenProcess> still_running;  // with CUDA and the tool
+    Hint target;
+    Hint launcher;
+    bool one_line = false;
+};
+
+// Loads, resolves (and writes the symbols into the reports), judges, prints on standard error. Without any report it
+// says so, and why that may be.
+Verdict print_summary(const SummaryOptions& options, const JobSeen& seen);
+
+}  // namespace pincheck
