@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include "cmd_check.h"
 #include "descendants.h"
 #include "driver_watch.h"
 #include "hints.h"
@@ -24,35 +25,18 @@ namespace pincheck {
 namespace {
 
 constexpr int kWrongUsage = 2;
-constexpr int kNoConclusion = 3;
 
 struct RunOptions {
     std::string output;
     std::vector<std::pair<std::string, std::string>> preload_flags;
     SummaryOptions summary;
-    std::vector<std::string> origin_files;
+    std::string origins_file;
     int violated_status = 1;
 };
 
 int wrong_usage(const std::string& message) {
     std::fprintf(stderr, "pincheck: %s\n", message.c_str());
     return kWrongUsage;
-}
-
-// What is wrong with the options, found before anything is started; "" when nothing is.
-std::string complaint(RunOptions& options) {
-    for (const std::string& what : options.summary.policy.fail_on) {
-        if (what != "error" && what != "warning" && rule_by_slug(what) == nullptr) {
-            return "--fail-on takes rules (see 'pincheck explain'), error or warning, not '" + printable(what) + "'";
-        }
-    }
-    for (const std::string& file : options.origin_files) {
-        const std::string error = options.summary.origins.add_file(file);
-        if (!error.empty()) {
-            return printable(error);
-        }
-    }
-    return "";
 }
 
 int could_not_start(const std::vector<std::string>& command, const Target& target, int error) {
@@ -90,19 +74,12 @@ class Lookout {
 // Prints the summary; the verdict's exit status. A failure of ours must not hide how the program ended.
 int summarize(const RunOptions& options, const JobSeen& seen) {
     try {
-        switch (print_summary(options.summary, seen)) {
-            case Verdict::pass:
-                return 0;
-            case Verdict::violated:
-                return options.violated_status;
-            case Verdict::no_conclusion:
-                return kNoConclusion;
-        }
+        return exit_status_of(print_summary(options.summary, seen), options.violated_status);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "pincheck: the reports in %s could not be judged: %s\n", printable(seen.place).c_str(),
                      error.what());
     }
-    return kNoConclusion;
+    return exit_status_of(Verdict::no_conclusion, options.violated_status);
 }
 
 int run_job(RunOptions& options, const std::vector<std::string>& command) {
@@ -112,9 +89,14 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
     }
     const char* users = std::getenv("PINCHECK_OPTIONS");
     const MergedOptions merged = merge_options(users != nullptr ? users : "", options.preload_flags);
-    const std::string wrong = merged.error.empty() ? complaint(options) : merged.error;
-    if (!wrong.empty()) {
-        return wrong_usage(wrong);
+    if (!merged.error.empty()) {
+        return wrong_usage(merged.error);
+    }
+    if (!options.origins_file.empty()) {
+        const std::string error = options.summary.origins.add_file(options.origins_file);
+        if (!error.empty()) {
+            return wrong_usage(printable(error));
+        }
     }
     const FoundLibrary library = find_library();
     if (!library.error.empty()) {
@@ -194,34 +176,21 @@ void add_options(CLI::App& verb, RunOptions& options) {
         ->check(CLI::IsMember({"auto", "always", "never"}))
         ->type_name("WHEN");
 
-    CLI::Option* check =
-        verb.add_flag("--check", options.summary.checking, "Fail when something is found")->group("Gate");
+    CLI::Option* check = verb.add_flag("--check", options.summary.checking, "Fail when something is found");
     verb.add_option("--exit-code", options.violated_status, "Exit status when something gated is found, instead of 1")
         ->check(CLI::Range(0, 255))
         ->needs(check)
-        ->type_name("N")
-        ->group("Gate");
-    PolicyOptions& policy = options.summary.policy;
-    verb.add_flag("--allow-no-cuda", policy.allow_no_cuda, "A program that makes no CUDA call passes")->group("Gate");
-    verb.add_flag("--strict", policy.strict, "Gate libraries' copies and warnings too")->group("Gate");
-    verb.add_flag("--allow-staged", policy.allow_staged, "Let pageable uploads pass that were measured not to wait")
-        ->group("Gate");
-    verb.add_option("--fail-on", policy.fail_on, "What fails instead of the default: rules, error, warning")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name("WHAT,...")
-        ->group("Gate");
+        ->type_name("N");
+    add_policy_options(verb, options.summary.policy);
 
-    verb.add_option("--origins", options.origin_files, "More patterns of whose code a library is")
+    verb.add_option("--origins", options.origins_file, "More patterns of library, vendor and system files (JSON)")
+        ->type_name("FILE");
+    verb.add_option("--debug-dir", options.summary.symbols.debug_directories,
+                    "Look here for debug information first (repeatable)")
         ->allow_extra_args(false)
-        ->type_name("FILE")
-        ->group("Symbols");
-    verb.add_option("--debug-dir", options.summary.symbols.debug_directories, "Where separate debug information is")
-        ->allow_extra_args(false)
-        ->type_name("DIR")
-        ->group("Symbols");
-    verb.add_flag("--debuginfod", options.summary.symbols.debuginfod, "Ask the servers of $DEBUGINFOD_URLS too")
-        ->group("Symbols");
+        ->type_name("DIR");
+    verb.add_flag("--debuginfod", options.summary.symbols.debuginfod,
+                  "Ask the servers of DEBUGINFOD_URLS for debug information");
 
     for (const PreloadOption& option : preload_options()) {
         const std::string key = option.key;
@@ -229,8 +198,7 @@ void add_options(CLI::App& verb, RunOptions& options) {
                 "--" + key,
                 [&options, key](const std::string& value) { options.preload_flags.emplace_back(key, value); },
                 option.help)
-            ->type_name(option.values)
-            ->group("Recording (also PINCHECK_OPTIONS=key=value:key=value)");
+            ->type_name(option.values);
     }
 }
 
@@ -245,6 +213,7 @@ void add_run(CLI::App& app, std::function<int()>& run, const std::vector<std::st
         "The program's output is its own; the summary goes to standard error. All processes of the job are\n"
         "looked at together; those that outlive the program are waited for at most half a second.\n"
         "Processes that use CUDA without the tool are noticed and named.\n\n"
+        "The options from --stacks on are also keys of PINCHECK_OPTIONS=key=value:key=value, which they overrule.\n\n"
         "Exit status: the program's, also when it is killed by a signal. With --check, when the program\n"
         "succeeded: 0 nothing found, 1 found, 3 no conclusion (nothing loaded, no CUDA call, incomplete).\n"
         "2 wrong usage; 126 the program cannot be executed, 127 it was not found.");

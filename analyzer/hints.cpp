@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "printable.h"
-
 namespace pincheck {
 namespace {
 
@@ -60,14 +58,14 @@ bool empties_environment(const std::vector<std::string>& command) {
 }  // namespace
 
 Hint hint_about_target(const Target& target, const std::vector<std::string>& command) {
-    const std::string name = printable(target.path.empty() ? (command.empty() ? "" : command.front()) : target.path);
+    const std::string name = target.path.empty() ? (command.empty() ? "" : command.front()) : target.path;
     switch (target.kind) {
         case TargetKind::fully_static:
             return {true, name +
                               " is linked statically: nothing can be loaded into it; link it without -static and "
                               "-static-pie (a static CUDA runtime is fine)"};
         case TargetKind::musl:
-            return {true, name + " uses musl's loader (" + printable(target.interpreter) +
+            return {true, name + " uses musl's loader (" + target.interpreter +
                               "), which cannot load a library made for glibc: it runs without the tool; build it for "
                               "glibc"};
         case TargetKind::foreign:

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 
 #include "printable.h"
 #include "render_text.h"
+#include "resolve.h"
 #include "terminal.h"
 
 namespace pincheck {
@@ -60,10 +62,31 @@ Verdict without_reports(const SummaryOptions& options, const JobSeen& seen) {
     }
     for (std::size_t i = 0; i < hints.size() && (!seen.one_line || i == 0); ++i) {
         // Several lines for a person, all that matters in one for a log.
-        line += (seen.one_line || hints.size() == 1 ? ": " : "\n  ") + hints[i];
+        line += (seen.one_line || hints.size() == 1 ? ": " : "\n  ") + printable(hints[i]);
     }
     say(line);
     return judgement.verdict;
+}
+
+// The reports shall say the same on another machine. Each is looked up for itself: with very many of them the user is
+// not kept waiting, and the rest can be done later.
+std::vector<std::string> write_symbols(const SummaryOptions& options, const JobSeen& seen) {
+    constexpr auto kPatience = std::chrono::seconds(10);
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::string> notes;
+    for (std::size_t done = 0; done < seen.reports.size(); ++done) {
+        if (std::chrono::steady_clock::now() - start > kPatience) {
+            notes.push_back(std::to_string(seen.reports.size() - done) +
+                            " reports are without symbols: 'pincheck resolve " + seen.place + "' adds them");
+            break;
+        }
+        // That a report is still being written is said elsewhere.
+        const Resolved resolved = resolve_report(seen.reports[done], options.symbols);
+        if (!resolved.error.empty() && notes.empty() && seen.still_running.empty()) {
+            notes.push_back(resolved.error);
+        }
+    }
+    return notes;
 }
 
 }  // namespace
@@ -72,8 +95,11 @@ Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
     if (seen.reports.empty()) {
         return without_reports(options, seen);
     }
+    std::vector<std::string> notes = write_symbols(options, seen);
     LoadResult loaded = load_capture(seen.reports);
-    symbolize(loaded.capture, options.symbols);
+    for (std::string& problem : symbolize(loaded.capture, options.symbols)) {
+        notes.push_back(std::move(problem));
+    }
     const std::vector<Finding> findings = find(loaded.capture, options.origins);
     const Judgement judgement = judge(loaded, findings, options.policy, blind_reasons(seen));
     ScreenOptions screen;
@@ -87,12 +113,9 @@ Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
     } else {
         say(first_screen(loaded, judgement, options.origins, screen));
     }
-    std::vector<std::string> notes;
     list(notes, seen.hidden, "runs with other rights: it could not be looked into");
-    for (const std::string& note : notes) {
-        if (!seen.one_line) {
-            say("pincheck: " + note);
-        }
+    for (std::size_t i = 0; i < notes.size() && i < kMaxListed && !seen.one_line; ++i) {
+        say("pincheck: " + printable(notes[i]));
     }
     return judgement.verdict;
 }
