@@ -17,18 +17,27 @@
 namespace pincheck {
 namespace {
 
-// Levenshtein's.
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-    std::vector<std::size_t> row(b.size() + 1);
+// Levenshtein's, between the text and that start of the name which is nearest to it.
+std::size_t edit_distance(const std::string& text, std::string_view name) {
+    std::vector<std::size_t> row(name.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t i = 1; i <= text.size(); ++i) {
         std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+        for (std::size_t j = 1; j <= name.size(); ++j) {
+            const std::size_t changed = diagonal + (text[i - 1] == name[j - 1] ? 0 : 1);
             diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
         }
     }
-    return row[b.size()];
+    return *std::ranges::min_element(row);
+}
+
+// The same from the word of the name at which it is least.
+std::size_t word_distance(const std::string& text, const std::string& name) {
+    std::size_t least = edit_distance(text, name);
+    for (std::size_t dash = name.find('-'); dash != name.npos; dash = name.find('-', dash + 1)) {
+        least = std::min(least, edit_distance(text, std::string_view(name).substr(dash + 1)));
+    }
+    return least;
 }
 
 unsigned text_width() {
@@ -93,16 +102,14 @@ int explain(const std::string& slug) {
 std::vector<std::string> nearest(const std::string& text, const std::vector<std::string>& names) {
     constexpr std::size_t kLongest = 64;
     constexpr std::size_t kShown = 3;
-    constexpr std::size_t kPart = 3;  // shorter texts are a part of too much
     std::vector<std::pair<std::size_t, std::string>> found;
     if (text.size() > kLongest) {
         return {};
     }
     for (const std::string& name : names) {
-        const std::size_t distance = edit_distance(text, name);
-        const bool part = text.size() >= kPart && name.find(text) != name.npos;
-        if (part || distance <= std::max(text.size(), name.size()) / 3) {
-            found.emplace_back(part ? 0 : distance, name);
+        const std::size_t distance = word_distance(text, name);
+        if (distance <= text.size() / 3) {
+            found.emplace_back(distance, name);
         }
     }
     std::ranges::stable_sort(found, {}, &std::pair<std::size_t, std::string>::first);

@@ -22,14 +22,12 @@ constexpr std::size_t kMaximumWidth = 200;
 
 struct Totals {
     std::uint64_t calls = 0;
-    std::size_t sites = 0;
     std::uint64_t wall_ns = 0;
     bool wall_known = false;
 };
 
 Totals totals_of(const Capture& capture, const ScreenOptions& options) {
     Totals totals;
-    totals.sites = capture.sites.size();
     for (const CaptureProcess& process : capture.processes) {
         totals.calls += process.cuda_calls;
         totals.wall_ns = std::max(totals.wall_ns, process.duration_ns);
@@ -85,8 +83,7 @@ std::string verdict_summary(const LoadResult& loaded, const Judgement& judgement
         case Verdict::pass: {
             const Totals totals = totals_of(loaded.capture, {});
             return totals.calls == 0 ? "no CUDA call was made"
-                                     : fmt::format("nothing that gates in {} at {}", counted(totals.calls, "CUDA call"),
-                                                   counted(totals.sites, "site"));
+                                     : "nothing gated in " + counted(totals.calls, "CUDA call");
         }
         case Verdict::no_conclusion:
             break;
@@ -101,7 +98,8 @@ void add_verdict(Lines& lines, const LoadResult& loaded, const Judgement& judgem
     const std::size_t indent = 10 + word.size() + 2;
     const std::string head = "pincheck: " + painted(word, verdict_paint(judgement.verdict), lines.color());
     const std::string summary = verdict_summary(loaded, judgement);
-    if (indent + columns(summary) + 2 + columns(hint) <= lines.width()) {
+    const bool fits = indent + columns(summary) + 2 + columns(hint) <= lines.width();
+    if (fits) {
         const std::size_t gap = lines.width() - indent - columns(summary) - columns(hint);
         lines.raw(head + "  " + summary + std::string(hint.empty() ? 0 : gap, ' ') + hint);
     } else {
@@ -110,14 +108,14 @@ void add_verdict(Lines& lines, const LoadResult& loaded, const Judgement& judgem
             lines.raw(before + part);
             before.assign(indent, ' ');
         }
-        if (!hint.empty()) {
-            lines.paragraph(hint, 10);
-        }
     }
     if (judgement.verdict == Verdict::no_conclusion) {
         for (std::size_t i = 1; i < judgement.reasons.size(); ++i) {
             lines.paragraph(printable(judgement.reasons[i]), indent);
         }
+    }
+    if (!fits && !hint.empty()) {
+        lines.paragraph(hint, 10);
     }
 }
 
@@ -172,14 +170,18 @@ void add_process(Lines& lines, const Capture& capture, const Totals& totals) {
         return;
     }
     std::string rest = capture.processes.size() == 1
-                           ? fmt::format(" | pid {}", first->pid)
-                           : fmt::format(" | {} processes", count_text(capture.processes.size()));
+                           ? fmt::format("pid {}", first->pid)
+                           : fmt::format("{} processes", count_text(capture.processes.size()));
     const std::string devices = devices_text(capture);
     rest += devices.empty() ? "" : " | " + devices;
-    rest += " | " + duration_text(totals.wall_ns) + (totals.wall_known ? "" : " from the first CUDA call");
-    constexpr std::size_t kShortest = 24;
-    const std::size_t room = lines.width() > columns(rest) + kShortest ? lines.width() - columns(rest) : lines.width();
-    lines.paragraph(clip(command_text(*first), room) + rest, 0);
+    rest += " | " + duration_text(totals.wall_ns) + (totals.wall_known ? "" : " since the first CUDA call");
+    const std::string command = command_text(*first);
+    if (columns(command) + 3 + columns(rest) <= lines.width()) {
+        lines.line(command + " | " + rest);
+    } else {
+        lines.line(command);
+        lines.paragraph(rest, 0);
+    }
 }
 
 void add_cost(Lines& lines, const Capture& capture, const Judgement& judgement, const Totals& totals) {

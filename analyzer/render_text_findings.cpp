@@ -22,7 +22,7 @@ void add_heading(Lines& lines, const std::string& number, const Place& place, co
     constexpr std::size_t kSeverityColumns = 7;
     const std::size_t right = columns(held) + 3 + kSeverityColumns;
     const std::size_t room = lines.width() - right - 2;
-    std::string left = number + clip_left(place.position, room - number.size());
+    std::string left = number + clip_path(place.position, room - number.size());
     const std::size_t used = columns(left);
     if (!place.function.empty() && used + 6 <= room) {
         left += "  " + clip(place.function, room - used - 2);
@@ -54,18 +54,19 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
     }
     lines.pair(indent + (api_in_source ? source : api), facts, kIndent, fact_column);
 
-    // What the heading does not say and the reason need not.
-    std::string also = finding.rule == Rule::pageable_async_copy ? "" : slug_of(finding.rule);
-    const auto add = [&](const std::string& part) { also += (also.empty() || part.empty() ? "" : "; ") + part; };
+    std::string text = finding.rule == Rule::pageable_async_copy ? "" : std::string(slug_of(finding.rule)) + ". ";
+    text += printable(finding.why);
+    std::string also;
+    const auto add = [&](const std::string& part) { also += (also.empty() || part.empty() ? "" : ", ") + part; };
     add(site->calls > 1 ? "longest call " + duration_text(site->host_ns_max) : "");
     add(spread_text(*site));
-    add(site->failed != 0 ? fmt::format("{} failed (error {})", counted(site->failed, "call"), site->last_error) : "");
+    add(site->failed != 0 ? fmt::format("{} failed (error {})", count_text(site->failed), site->last_error) : "");
     if (!also.empty()) {
         also[0] = also[0] == 'l' ? 'L' : also[0] == 'i' ? 'I' : also[0];
-        lines.paragraph(also + '.', kIndent, indent);
+        text += (text.empty() || text.back() == ' ' ? "" : " ") + also + '.';
     }
-    if (!finding.why.empty()) {
-        lines.paragraph(printable(finding.why), kIndent, indent);
+    if (!text.empty()) {
+        lines.paragraph(text, kIndent, indent);
     }
     if (!finding.fix.empty()) {
         lines.paragraph("Fix: " + printable(finding.fix), kIndent, indent);
@@ -163,7 +164,9 @@ void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgem
         if (group.findings.front()->issuer == Origin::vendor) {
             text += ": " + modules_text(group, capture, origins);
         } else if (const CaptureSite* site = site_by_id(capture, group.findings.front()->site); site != nullptr) {
-            text += "; worst " + place_of(capture, *site, group.findings.front()->heading).position;
+            constexpr std::size_t kPlaceColumns = 30;
+            text += "; worst " +
+                    clip_path(place_of(capture, *site, group.findings.front()->heading).position, kPlaceColumns);
         }
         text += group.note.empty() ? "" : "; " + group.note;
         constexpr std::size_t kLabelColumns = 25;

@@ -81,7 +81,7 @@ std::string duration_text(std::uint64_t ns) {
     if (ns < 999'500'000) {
         return digits(value / 1e6) + " ms";
     }
-    const std::uint64_t seconds = (ns + 500'000'000) / 1'000'000'000;
+    const std::uint64_t seconds = ns / 1'000'000'000 + (ns % 1'000'000'000 >= 500'000'000 ? 1 : 0);
     if (seconds < 1'000) {
         return digits(value / 1e9) + " s";
     }
@@ -183,9 +183,10 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
             break;
         }
         text.remove_prefix(begin);
+        const std::size_t gap = used > 0 ? begin : 0;
         std::string_view word = text.substr(0, text.find(' '));
         text.remove_prefix(word.size());
-        if (used > 0 && used + 1 + columns(word) > width) {
+        if (used > 0 && used + gap + columns(word) > width) {
             end_line();
         }
         while (columns(word) > width) {
@@ -195,7 +196,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
             word.remove_prefix(bytes);
         }
         if (!word.empty()) {
-            line += used > 0 ? " " : "";
+            line.append(used > 0 ? gap : 0, ' ');
             line += word;
             used = columns(line);
         }
@@ -229,7 +230,11 @@ void Lines::raw(std::string_view line) {
 void Lines::paragraph(std::string_view text, std::size_t indent, std::string_view label) {
     std::string before(label);
     const std::size_t label_columns = columns(label);
-    before.append(indent > label_columns ? indent - label_columns : 0, ' ');
+    if (label_columns > indent) {  // no room beside it
+        line(label);
+        before.clear();
+    }
+    before.append(indent - (label_columns > indent ? 0 : label_columns), ' ');
     for (const std::string& part : wrap(text, width_ > indent ? width_ - indent : 0)) {
         raw(before + part);
         before.assign(indent, ' ');
@@ -246,7 +251,7 @@ void Lines::pair(std::string_view left, std::string_view right, std::size_t inde
         return;
     }
     line(left);
-    paragraph(right, indent);
+    paragraph(right, indent, std::string(indent, ' '));
 }
 
 }  // namespace pincheck

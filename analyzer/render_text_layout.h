@@ -25,7 +25,7 @@ std::size_t columns(std::string_view text);
 // At most `width` columns: the start and "…", or for clip_left "…" and the end.
 std::string clip(std::string_view text, std::size_t width);
 std::string clip_left(std::string_view text, std::size_t width);
-// At spaces; a word longer than the width is broken. Never empty.
+// At spaces, which are kept inside a line; a word longer than the width is broken. Never empty.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 // ---- Lines

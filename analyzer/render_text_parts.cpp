@@ -150,6 +150,12 @@ Place place_of(const Capture& capture, const CaptureSite& site, int frame) {
     return {site.stack.empty() ? "(no stack)" : "(outside every known module)", ""};
 }
 
+std::string clip_path(const std::string& path, std::size_t width) {
+    const std::string clipped = clip_left(path, width);
+    const std::size_t slash = clipped == path ? clipped.npos : clipped.find('/');
+    return slash == clipped.npos ? clipped : "…" + clipped.substr(slash);
+}
+
 std::string place_text(const Place& place) {
     return place.function.empty() ? place.position : place.position + "  " + place.function;
 }

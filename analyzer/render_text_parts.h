@@ -31,6 +31,9 @@ Place place_of(const Capture& capture, const CaptureSite& site, int frame);
 // "src/train.cu:41  step"
 std::string place_text(const Place& place);
 
+// The end of a path that fits, cut between two components where there are more.
+std::string clip_path(const std::string& path, std::size_t width);
+
 // The line of source at a frame, trimmed; "" where it cannot be read or would not be the one that was compiled: no
 // regular file with a source file's name at that path (of this machine), or changed after the process started.
 std::string source_text(const Capture& capture, const CaptureFrame& frame);

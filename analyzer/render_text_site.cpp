@@ -224,7 +224,7 @@ std::string site_text(const Capture& capture, const CaptureSite& site, const std
     Lines lines(std::clamp<std::size_t>(options.width, kMinimumWidth, kMaximumWidth), options.color);
     const int heading = heading_frame(capture, site, origins);
     const Place place = place_of(capture, site, heading);
-    lines.paragraph(fmt::format("Site s{}  {}", site.id, place_text(place)), 4);
+    lines.paragraph(place_text(place), kLabel, fmt::format("Site s{}", site.id));
     add_what(lines, site, called_api(capture, site, origins));
     add_counters(lines, site);
     add_allocation(lines, capture, site, origins);
