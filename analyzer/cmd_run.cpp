@@ -41,7 +41,7 @@ int wrong_usage(const std::string& message) {
 
 int could_not_start(const std::vector<std::string>& command, const Target& target, int error) {
     std::string why = std::strerror(error);
-    if (error == ENOENT && target.kind != TargetKind::not_found) {
+    if (error == ENOENT && (target.kind != TargetKind::not_found || !target.script.empty())) {
         // The file is there: what the kernel did not find is what it names.
         why =
             "its interpreter " + (target.interpreter.empty() ? "" : printable(target.interpreter) + " ") + "is missing";

@@ -167,6 +167,9 @@ Target inspect(const std::vector<std::string>& command, int depth) {
         if (!interpreter.empty()) {
             Target target = inspect(interpreter, depth - 1);
             target.script = path;
+            if (target.kind == TargetKind::not_found) {
+                target.interpreter = interpreter.front();
+            }
             return target;
         }
     }

@@ -21,7 +21,7 @@ struct Target {
     TargetKind kind = TargetKind::not_found;
     std::string path;         // of the ELF file; for a script its interpreter's
     std::string script;       // the script, when it is one
-    std::string interpreter;  // PT_INTERP
+    std::string interpreter;  // PT_INTERP; of a script without one, what it names
     std::vector<std::string> needed;
     bool is_64_bit = false;
     bool privileged = false;  // set-id for this user, or has file capabilities: the loader ignores LD_PRELOAD
