@@ -102,6 +102,8 @@ except OSError:
     pass
 PYTHON
 )
+# In a shell that is set up for the simulated device.
+[[ $gpu != simcuda ]] || gpu=""
 
 targets=(pincheck pincheck-preload samples/async_copy)
 [[ -n $gpu ]] || targets+=(simcuda_driver simcuda_runtime samples_kernels)
