@@ -185,9 +185,15 @@ struct DwarfModule::Impl {
                 if (!is_function(die)) {
                     continue;
                 }
+                const bool inlined = dwarf_tag(die) == DW_TAG_inlined_subroutine;
                 line.function = function_name(die);
+                // A local function has no linkage name there; its symbol still says which namespace it is in.
+                if (!inlined && linkage_name(die) == nullptr) {
+                    const std::string by_symbol = symbol(address, nullptr);
+                    line.function = by_symbol.find(line.function) == by_symbol.npos ? line.function : by_symbol;
+                }
                 lines.push_back(line);
-                if (dwarf_tag(die) != DW_TAG_inlined_subroutine) {
+                if (!inlined) {
                     return lines;
                 }
                 const char* file =

@@ -14,7 +14,10 @@ namespace {
 constexpr const char* kBuiltIn =
 #include "origins_json.inc"
     ;
+// Patterns of functions and of source files that a static runtime, or one of the toolkit's headers (C++ overloads of
+// the C functions), puts into the user's own module.
 constexpr std::string_view kStaticRuntime = "static_runtime";
+constexpr std::string_view kStaticRuntimeFiles = "static_runtime_files";
 // How many frames a static runtime may have between the driver and its public function (three; measured: cudart
 // 13.0.96), with room for a stand-in built without optimisation.
 constexpr std::size_t kRuntimeDepth = 8;
@@ -78,10 +81,9 @@ bool is_runtime_function(std::string_view function) {
     return std::ranges::any_of(kGroups, [&](std::string_view group) { return rest.starts_with(group); });
 }
 
-// cuda_runtime.h has C++ overloads of the C functions; they are compiled into the program.
-bool is_toolkit_header(const std::string& file) {
-    const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
-    return name == "cuda_runtime.h" || name == "cuda_runtime_api.h" || name == "host_runtime.h";
+bool matches_any(const std::vector<std::string>& globs, const std::string& text) {
+    return std::ranges::any_of(globs,
+                               [&](const std::string& glob) { return fnmatch(glob.c_str(), text.c_str(), 0) == 0; });
 }
 
 }  // namespace
@@ -96,10 +98,11 @@ std::string Origins::add_text(const std::string& text) {
         return R"(it is not a JSON object like {"vendor": ["libmine*.so*"]})";
     }
     std::vector<Pattern> patterns;
-    std::vector<std::string> runtime;
+    std::vector<std::string> functions;
+    std::vector<std::string> files;
     for (const auto& [name, globs] : json.items()) {
         const std::optional<Origin> origin = origin_by_name(name);
-        if (!origin && name != kStaticRuntime) {
+        if (!origin && name != kStaticRuntime && name != kStaticRuntimeFiles) {
             return "'" + name + "' is no origin; there are user, framework, vendor, system, cuda, tool";
         }
         if (!globs.is_array()) {
@@ -112,7 +115,7 @@ std::string Origins::add_text(const std::string& text) {
             if (origin) {
                 patterns.push_back({*origin, glob.get<std::string>()});
             } else {
-                runtime.push_back(glob.get<std::string>());
+                (name == kStaticRuntime ? functions : files).push_back(glob.get<std::string>());
             }
         }
     }
@@ -120,7 +123,8 @@ std::string Origins::add_text(const std::string& text) {
     std::ranges::stable_sort(patterns, std::ranges::greater(),
                              [](const Pattern& pattern) { return static_cast<int>(pattern.origin); });
     patterns_.insert(patterns_.begin(), patterns.begin(), patterns.end());
-    static_runtime_.insert(static_runtime_.end(), runtime.begin(), runtime.end());
+    runtime_functions_.insert(runtime_functions_.end(), functions.begin(), functions.end());
+    runtime_files_.insert(runtime_files_.end(), files.begin(), files.end());
     known_.clear();
     return "";
 }
@@ -158,13 +162,8 @@ Origin Origins::of(const Capture& capture, const CaptureFrame& frame) const {
 }
 
 bool Origins::is_runtime_line(const SourceLine& line) const {
-    if (is_runtime_function(line.function) || is_toolkit_header(line.file)) {
-        return true;
-    }
-    const std::string name = bare_name(line.function);
-    return !name.empty() && std::ranges::any_of(static_runtime_, [&](const std::string& glob) {
-        return fnmatch(glob.c_str(), name.c_str(), 0) == 0;
-    });
+    return is_runtime_function(line.function) || matches_any(runtime_functions_, bare_name(line.function)) ||
+           matches_any(runtime_files_, line.file);
 }
 
 const SourceLine* heading_line(const CaptureFrame& frame, const Origins& origins) {

@@ -22,7 +22,7 @@ class Origins {
     Origin of(const Capture& capture, const CaptureFrame& frame) const;
 
     // Whether a function that lies in the user's own module is the static runtime's: by its name, public or internal,
-    // or because it comes from one of the toolkit's headers.
+    // or by its source file (the toolkit's headers have C++ overloads of the C functions).
     bool is_runtime_line(const SourceLine& line) const;
 
   private:
@@ -33,7 +33,8 @@ class Origins {
     std::string add_text(const std::string& text);
 
     std::vector<Pattern> patterns_;
-    std::vector<std::string> static_runtime_;                // of function names
+    std::vector<std::string> runtime_functions_;
+    std::vector<std::string> runtime_files_;
     mutable std::unordered_map<std::string, Origin> known_;  // by path: patterns are many and frames are more
 };
 
