@@ -35,6 +35,7 @@ void add_look_options(CLI::App& verb, LookOptions& options) {
     verb.add_option("--color", options.color, "auto (a terminal, and NO_COLOR not set), always or never")
         ->check(CLI::IsMember({"auto", "always", "never"}));
     verb.add_option("--debug-dir", options.debug_directories, "Look here for debug information first (repeatable)")
+        ->allow_extra_args(false)
         ->type_name("DIR");
     verb.add_flag("--debuginfod", options.debuginfod, "Ask the servers of DEBUGINFOD_URLS for debug information");
     verb.add_option("--origins", options.origins_file, "More patterns of library, vendor and system files (JSON)")
