@@ -31,7 +31,7 @@ class Hook {
     // Enters the call. False: pass it on unrecorded, and do not call leave().
     bool enter() noexcept {
         ThreadState& thread = t_thread;
-        if (thread.guard != 0 && rule_.is_cuda && caller_.frame < thread.guard &&
+        if (thread.guard != 0 && rule_.is_cuda() && caller_.frame < thread.guard &&
             thread.guard - caller_.frame < kMaxNestedStack) {
             return false;
         }

@@ -71,55 +71,58 @@ Direction direction_between(MemoryClass source, MemoryClass destination) noexcep
     return is_host(destination) ? Direction::device_to_host : Direction::device_to_device;
 }
 
+constexpr unsigned bit(MemoryClass kind) noexcept {
+    return 1u << static_cast<unsigned>(kind);
+}
+
 // Sites worth an own stack a call: what may be reported. Page-locked copies are only counted.
 bool is_offender(const SiteFacts& facts) noexcept {
-    const auto bad = [](const report::Memory& memory) {
-        return memory.kind == MemoryClass::pageable || memory.kind == MemoryClass::managed ||
-               memory.kind == MemoryClass::partly_registered || memory.kind == MemoryClass::unknown;
-    };
-    return facts.direction != Direction::device_to_device && (bad(facts.source) || bad(facts.destination));
+    constexpr unsigned kBad = bit(MemoryClass::pageable) | bit(MemoryClass::managed) |
+                              bit(MemoryClass::partly_registered) | bit(MemoryClass::unknown);
+    return ((bit(facts.source.kind) | bit(facts.destination.kind)) & kBad) != 0;
 }
+
+constexpr report::Memory kDevice{MemoryClass::device, 0, 0};
 
 }  // namespace
 
-void CopyHook::ask_both_sides(const CopyArguments& arguments) noexcept {
-    const ThreadState& thread = t_thread;
-    const bool may_ask =
-        !state().after_fork && !thread.driver_owned && state().open_captures.load(std::memory_order_relaxed) == 0;
-    const auto ask = [&](std::uintptr_t pointer) {
-        const PointerClass answer = classify(state(), pointer, arguments.bytes == 0 ? 1 : arguments.bytes, may_ask);
-        ask_again_ = ask_again_ || answer.ask_again;
-        if (answer.allocation_site != 0) {
-            allocation_site_ = answer.allocation_site;
-        }
-        return answer.memory;
-    };
-    const report::Memory device{MemoryClass::device, 0, 0};
-    ask_again_ = false;
-    facts_.direction = arguments.direction;
-    switch (arguments.direction) {
-        case Direction::host_to_device:
-            facts_.source = ask(arguments.source);
-            facts_.destination = device;
-            break;
-        case Direction::device_to_host:
-            facts_.source = device;
-            facts_.destination = ask(arguments.destination);
-            break;
-        case Direction::device_to_device:
-            facts_.source = device;
-            facts_.destination = device;
-            break;
-        default:
-            facts_.source = ask(arguments.source);
-            facts_.destination = ask(arguments.destination);
-            if (arguments.direction != Direction::host_to_host) {
-                facts_.direction = direction_between(facts_.source.kind, facts_.destination.kind);
-            }
-            break;
+// Both sides where the caller did not say which is the host's.
+__attribute__((noinline)) void CopyHook::ask_both_sides(bool may_ask) noexcept {
+    const PointerClass source = classify(state(), arguments_->source, arguments_->bytes, may_ask);
+    const PointerClass destination = classify(state(), arguments_->destination, arguments_->bytes, may_ask);
+    facts_.source = source.memory;
+    facts_.destination = destination.memory;
+    if (arguments_->direction != Direction::host_to_host) {
+        facts_.direction = direction_between(source.memory.kind, destination.memory.kind);
     }
-    facts_.flags = static_cast<std::uint16_t>((facts_.flags & ~report::kSiteExactStack) |
-                                              (is_offender(facts_) ? report::kSiteExactStack : 0));
+    ask_again_ = source.ask_again || destination.ask_again;
+    allocation_site_ = source.allocation_site != 0 ? source.allocation_site : destination.allocation_site;
+}
+
+inline __attribute__((always_inline)) void CopyHook::classify_sides() noexcept {
+    const bool may_ask =
+        !state().after_fork && !t_thread.driver_owned && state().open_captures.load(std::memory_order_relaxed) == 0;
+    facts_.direction = arguments_->direction;
+    facts_.source = kDevice;
+    facts_.destination = kDevice;
+    const bool upload = arguments_->direction == Direction::host_to_device;
+    if (upload || arguments_->direction == Direction::device_to_host) {
+        const PointerClass host =
+            classify(state(), upload ? arguments_->source : arguments_->destination, arguments_->bytes, may_ask);
+        (upload ? facts_.source : facts_.destination) = host.memory;
+        ask_again_ = host.ask_again;
+        allocation_site_ = host.allocation_site;
+    } else if (arguments_->direction != Direction::device_to_device) {
+        ask_both_sides(may_ask);
+    }
+    const unsigned exact = is_offender(facts_) ? unsigned{report::kSiteExactStack} : 0u;
+    facts_.flags = static_cast<std::uint16_t>((facts_.flags & ~unsigned{report::kSiteExactStack}) | exact);
+}
+
+// The driver could not say what the memory is before it was initialised, which the call itself did.
+__attribute__((noinline)) void CopyHook::classify_after_all() noexcept {
+    classify_sides();
+    find_counters();
 }
 
 void CopyHook::find_counters() noexcept {
@@ -132,17 +135,17 @@ bool CopyHook::before(const CopyArguments& arguments) noexcept {
     }
     ThreadState& thread = t_thread;
     thread.last_copy = nullptr;
-    arguments_ = arguments;
+    arguments_ = &arguments;
     facts_.api = api();
     facts_.kind = report::SiteKind::copy;
-    facts_.stream = arguments.has_stream ? stream_kind(api(), arguments.stream) : stream_kind(api(), nullptr);
+    facts_.stream = stream_kind(api(), arguments.stream);
     facts_.flags = static_cast<std::uint16_t>((arguments.async ? report::kSiteAsync : 0) |
                                               (thread.driver_owned ? report::kSiteOnDriverThread : 0));
     if (state().open_captures.load(std::memory_order_relaxed) != 0 && arguments.async &&
         state().is_capturing(stream_identity(api(), arguments.stream))) {
         facts_.flags |= report::kSiteCaptured;
     }
-    ask_both_sides(arguments);
+    classify_sides();
     // Known before the call, since a pageable copy may hang; where the driver could not answer yet, after it.
     if (!ask_again_) {
         find_counters();
@@ -161,21 +164,20 @@ void CopyHook::after(int status) noexcept {
     report::store(slot.in_call_since_ns, std::uint64_t{0});
     report::store(slot.calls, slot.calls + 1);
     if (ask_again_) {
-        ask_both_sides(arguments_);
-        find_counters();
+        classify_after_all();
     }
     if (facts_.source.kind == MemoryClass::unknown || facts_.destination.kind == MemoryClass::unknown) {
         state().image.lose(report::Loss::not_classified, 1, 0, end_ns);
     }
     if (counters_ != nullptr) {
-        add_call(*counters_, {status, arguments_.bytes, start_ns_, end_ns});
+        add_call(*counters_, {status, arguments_->bytes, start_ns_, end_ns});
         if (allocation_site_ != 0 && counters_->allocation_site != allocation_site_) {
             report::store(counters_->allocation_site, allocation_site_);
         }
     }
     if (status == 0 && (facts_.flags & report::kSiteCaptured) == 0) {
         thread.last_copy = counters_;
-        thread.last_copy_stream = stream_identity(api(), arguments_.has_stream ? arguments_.stream : nullptr);
+        thread.last_copy_stream = stream_identity(api(), arguments_->stream);
         if (!thread.asked_device && !thread.driver_owned && !state().after_fork &&
             state().open_captures.load(std::memory_order_relaxed) == 0) {
             thread.asked_device = true;

@@ -15,23 +15,24 @@ struct CopyArguments {
     std::uint64_t bytes;
     report::Direction direction;  // unknown: worked out from the pointers
     bool async;
-    bool has_stream;
-    void* stream;
+    void* stream;  // null where the function takes none
 };
 
 class CopyHook : public Hook {
   public:
     using Hook::Hook;
-    // False: pass on unrecorded.
+    // False: pass on unrecorded. `arguments` must live until after().
     bool before(const CopyArguments& arguments) noexcept;
     void after(int status) noexcept;
 
   private:
-    void ask_both_sides(const CopyArguments& arguments) noexcept;
+    void classify_sides() noexcept;
+    void ask_both_sides(bool may_ask) noexcept;
+    void classify_after_all() noexcept;
     void find_counters() noexcept;
 
     SiteFacts facts_{};
-    CopyArguments arguments_{};
+    const CopyArguments* arguments_ = nullptr;
     report::CounterSlot* counters_ = nullptr;
     std::uint32_t allocation_site_ = 0;
     bool ask_again_ = false;

@@ -46,7 +46,7 @@ struct Writer {
     ReportFile file;
     char name[512];
     char directory[PATH_MAX];
-    std::atomic<std::uint32_t> opened;    // 1: create() was tried
+    std::atomic<std::uint32_t> opened;    // 1: the file was created and written once, or could not be
     std::atomic<std::uint32_t> finish;    // 1: write the final snapshot
     std::atomic<std::uint32_t> finished;  // 1: written
     std::atomic<std::uint32_t> complained;
@@ -75,7 +75,10 @@ void* write_reports(void* data) {
     Writer& writer = *static_cast<Writer*>(data);
     prctl_name();
     writer.file.own_descriptors();
-    writer.file.create(writer.name, writer.directory, start_settings().temporary_directory);
+    if (writer.file.create(writer.name, writer.directory, start_settings().temporary_directory)) {
+        // A process that ends at once leaves a readable report.
+        writer.file.write(writer.state->image, now_ns(), report::FileState::running);
+    }
     set_and_wake(writer.opened);
     std::uint64_t unmapped = objects_unmapped();
     report::FileState state = report::FileState::running;

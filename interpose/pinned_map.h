@@ -41,6 +41,9 @@ class PinnedMap {
     // By any address in the range: a scan, for the rare times when the driver may not be asked.
     bool find_containing(std::uintptr_t address, PinnedRange& range) const noexcept;
 
+    // Even, and another one after every change: what find() said holds as long as this stays the same.
+    std::uint32_t version() const noexcept { return sequence_.load(std::memory_order_acquire); }
+
     std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
 
   private:

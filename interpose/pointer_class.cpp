@@ -1,6 +1,7 @@
 #include "pointer_class.h"
 
 #include "real.h"
+#include "thread_state.h"
 
 namespace pincheck {
 namespace {
@@ -21,23 +22,55 @@ constexpr int kNotInitialized = 3;
 struct Answer {
     int status = 0;
     unsigned type = 0;
-    unsigned managed = 0;
     std::uintptr_t start = 0;
     std::uint64_t bytes = 0;
 };
 
 Answer ask(const Driver& driver, std::uintptr_t pointer) noexcept {
+    static constexpr int kAttributes[] = {kAttributeMemoryType, kAttributeRangeStart, kAttributeRangeSize};
     Answer answer;
-    const int attributes[] = {kAttributeMemoryType, kAttributeIsManaged, kAttributeRangeStart, kAttributeRangeSize};
-    void* values[] = {&answer.type, &answer.managed, &answer.start, &answer.bytes};
-    answer.status = driver.pointer_get_attributes(4, attributes, values, pointer);
+    void* values[] = {&answer.type, &answer.start, &answer.bytes};
+    answer.status = driver.pointer_get_attributes(3, kAttributes, values, pointer);
     return answer;
+}
+
+// Managed memory answers "device" too (measured); asked apart, since page-locked memory need not be.
+bool is_managed(const Driver& driver, std::uintptr_t pointer) noexcept {
+    static constexpr int kAttributes[] = {kAttributeIsManaged};
+    unsigned managed = 0;
+    void* values[] = {&managed};
+    return driver.pointer_get_attributes(1, kAttributes, values, pointer) == 0 && managed != 0;
 }
 
 void take_range(const PinnedRange& range, PointerClass& result) noexcept {
     result.memory.kind = range.kind == report::RangeKind::registered ? MemoryClass::registered : MemoryClass::pinned;
     result.memory.flags = range.memory_flags;
     result.allocation_site = range.site;
+}
+
+__attribute__((noinline)) void search_range(const State& state, std::uintptr_t start, PointerClass& result) noexcept {
+    PinnedRange range;
+    if (state.pinned.find(start, range)) {
+        take_range(range, result);
+    } else {
+        result.memory.kind = MemoryClass::pinned;
+    }
+}
+
+// What the program asked for when it made the range that starts there. Most copies use the range of the thread's copy
+// before, and no range came or went since: then nothing is searched.
+void look_up_range(const State& state, std::uintptr_t start, PointerClass& result) noexcept {
+    LastRange& last = t_thread.last_range;
+    const std::uint32_t version = state.pinned.version();
+    if (last.address == start && last.version == version) {
+        result.memory = last.memory;
+        result.allocation_site = last.site;
+        return;
+    }
+    search_range(state, start, result);
+    if ((version & 1) == 0) {
+        last = {start, version, result.allocation_site, result.memory};
+    }
 }
 
 PointerClass classify_by_map(const State& state, std::uintptr_t pointer, std::uint64_t bytes) noexcept {
@@ -55,6 +88,7 @@ PointerClass classify_by_map(const State& state, std::uintptr_t pointer, std::ui
 }  // namespace
 
 PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t bytes, bool may_ask) noexcept {
+    bytes = bytes == 0 ? 1 : bytes;
     const Driver* known = driver();
     if (!may_ask || known == nullptr || known->pointer_get_attributes == nullptr) {
         return classify_by_map(state, pointer, bytes);
@@ -65,18 +99,9 @@ PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t 
         result.ask_again = answer.status == kNotInitialized;
         return result;
     }
-    if (answer.managed != 0) {
-        result.memory.kind = MemoryClass::managed;
-        return result;
-    }
     switch (answer.type) {
         case kMemoryTypeHost: {
-            PinnedRange range;
-            if (state.pinned.find(answer.start, range)) {
-                take_range(range, result);
-            } else {
-                result.memory.kind = MemoryClass::pinned;
-            }
+            look_up_range(state, answer.start, result);
             const bool ends_inside = bytes <= answer.bytes - (pointer - answer.start);
             if (!ends_inside && ask(*known, pointer + bytes - 1).type != kMemoryTypeHost) {
                 result.memory.kind = MemoryClass::partly_registered;
@@ -86,7 +111,7 @@ PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t 
         case kMemoryTypeDevice:
         case kMemoryTypeArray:
         case kMemoryTypeUnified:
-            result.memory.kind = MemoryClass::device;
+            result.memory.kind = is_managed(*known, pointer) ? MemoryClass::managed : MemoryClass::device;
             return result;
         default:
             break;

@@ -61,7 +61,8 @@ Runtime g_runtimes[kMaxRuntimes];
 std::atomic<unsigned> g_runtime_count{0};
 std::atomic<bool> g_runtime_writer{false};
 
-// The table entry for that runtime, reading its functions when it is new; kNoRuntime when all entries are in use.
+// The table entry for that runtime, reading its functions when it is new; CallerRule::kNoRuntime when all entries are
+// in use.
 std::uint8_t index_of_runtime(const ElfObject& object) noexcept {
     for (;;) {
         const unsigned count = g_runtime_count.load(std::memory_order_acquire);
@@ -72,7 +73,7 @@ std::uint8_t index_of_runtime(const ElfObject& object) noexcept {
             }
         }
         if (count == kMaxRuntimes) {
-            return kNoRuntime;  // see any_runtime_function()
+            return CallerRule::kNoRuntime;  // see any_runtime_function()
         }
         bool expected = false;
         if (!g_runtime_writer.compare_exchange_strong(expected, true)) {
@@ -104,21 +105,7 @@ void* any_runtime_function(Api api) noexcept {
 // ---- Callers
 // ---------------------------------------------------------------------------------------------------------
 
-// One word an entry: the return address (user addresses have 47 bits) above 8 bits of rule.
-constexpr unsigned kCallers = 4096;
 constexpr unsigned kWays = 8;
-std::atomic<std::uint64_t> g_callers[kCallers];
-
-std::uint64_t encode(std::uintptr_t address, CallerRule rule) noexcept {
-    return (static_cast<std::uint64_t>(address) << 8) | (rule.is_cuda ? 0x80u : 0u) |
-           (rule.may_hold_runtime ? 0x40u : 0u) | rule.runtime | 0x20u;
-}
-CallerRule decode(std::uint64_t word) noexcept {
-    return {(word & 0x80u) != 0, (word & 0x40u) != 0, static_cast<std::uint8_t>(word & 0x1fu)};
-}
-unsigned slot_of(std::uintptr_t address) noexcept {
-    return static_cast<unsigned>((address * 0x9e3779b97f4a7c15ull) >> 52) & (kCallers - 1);
-}
 
 std::atomic<std::uintptr_t> g_lookup_objects[kMaxLookupObjects];
 
@@ -201,19 +188,21 @@ const ElfObject* runtime_needed_by(ObjectList& list, std::uintptr_t base) noexce
 
 CallerRule find_rule(std::uintptr_t return_address) noexcept {
     process_started();  // a library's constructor may call CUDA before ours ran
-    CallerRule rule;
-    rule.runtime = kNoRuntime;
+    bool is_cuda = false;
+    bool may_hold_runtime = false;
+    std::uint8_t runtime = CallerRule::kNoRuntime;
     std::uintptr_t caller_base = 0;
     unsigned runtimes = 0;
     for_each_object([&](const ElfObject& object) {
         if (object.contains(return_address)) {
             caller_base = object.base;
-            rule.is_cuda = object.is_runtime() || object.is_driver();
-            rule.may_hold_runtime = !rule.is_cuda && object_looked_up(object.base);
+            // Ours too: a runtime function that ends in a jump to the driver's returns straight into its hook.
+            is_cuda = object.is_runtime() || object.is_driver() || object.dynamic == own_object().dynamic;
+            may_hold_runtime = !is_cuda && object_looked_up(object.base);
         }
         if (object.is_runtime()) {
             const std::uint8_t index = index_of_runtime(object);
-            rule.runtime = runtimes == 0 ? index : rule.runtime;
+            runtime = runtimes == 0 ? index : runtime;
             ++runtimes;
         }
         return false;
@@ -221,9 +210,9 @@ CallerRule find_rule(std::uintptr_t return_address) noexcept {
     if (runtimes > 1) {
         ObjectList list;
         const ElfObject* own = runtime_needed_by(list, caller_base);
-        rule.runtime = own != nullptr ? index_of_runtime(*own) : rule.runtime;
+        runtime = own != nullptr ? index_of_runtime(*own) : runtime;
     }
-    return rule;
+    return CallerRule::of(is_cuda, may_hold_runtime, runtime);
 }
 
 }  // namespace
@@ -257,22 +246,25 @@ const Driver* find_driver_again() noexcept {
     return result;
 }
 
-CallerRule caller_rule(std::uintptr_t return_address) noexcept {
-    const unsigned first = slot_of(return_address);
+std::atomic<std::uint64_t> g_callers[kCallers];
+
+// Looks into the neighbouring entries too; finds the rule when it is in none.
+CallerRule caller_rule_slowly(std::uintptr_t return_address) noexcept {
+    const unsigned first = caller_slot(return_address);
     for (unsigned way = 0; way < kWays; ++way) {
-        const std::uint64_t word = g_callers[(first + way) & (kCallers - 1)].load(std::memory_order_relaxed);
+        const std::uint64_t word = g_callers[(first + way) % kCallers].load(std::memory_order_relaxed);
         if ((word >> 8) == return_address) {
-            return decode(word);
+            return CallerRule(word);
         }
         if (word == 0) {
             break;
         }
     }
     const CallerRule rule = find_rule(return_address);
-    const std::uint64_t word = encode(return_address, rule);
+    const std::uint64_t word = (static_cast<std::uint64_t>(return_address) << 8) | rule.bits();
     for (unsigned way = 0; way < kWays; ++way) {
         std::uint64_t expected = 0;
-        auto& entry = g_callers[(first + way) & (kCallers - 1)];
+        auto& entry = g_callers[(first + way) % kCallers];
         if (entry.compare_exchange_strong(expected, word) || (expected >> 8) == return_address) {
             return rule;
         }
@@ -308,10 +300,10 @@ void note_lookup_from(std::uintptr_t return_address) noexcept {
 }
 
 void* runtime_function(Api api, CallerRule rule) noexcept {
-    if (rule.runtime >= g_runtime_count.load(std::memory_order_acquire)) {
+    if (rule.runtime() >= g_runtime_count.load(std::memory_order_acquire)) {
         return any_runtime_function(api);
     }
-    return g_runtimes[rule.runtime].functions[index_of(api)];
+    return g_runtimes[rule.runtime()].functions[index_of(api)];
 }
 
 const char* runtime_path(unsigned index) noexcept {

@@ -6,6 +6,7 @@
 // loader's inside dl_iterate_phdr.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "api.h"
@@ -41,14 +42,42 @@ const Driver* driver() noexcept;
 const Driver* find_driver_again() noexcept;
 
 // What is known about a return address. Cached; forgotten when an object is unmapped (see forget_callers()).
-struct CallerRule {
-    bool is_cuda = false;           // the address lies in libcudart or libcuda
-    bool may_hold_runtime = false;  // its object looked functions up through cuGetProcAddress: a static runtime perhaps
-    std::uint8_t runtime = 0;       // index of the runtime that this caller's own libraries name; kNoRuntime: none
-};
-inline constexpr std::uint8_t kNoRuntime = 31;
+class CallerRule {
+  public:
+    static constexpr std::uint8_t kNoRuntime = 31;
 
-CallerRule caller_rule(std::uintptr_t return_address) noexcept;
+    constexpr CallerRule() noexcept = default;
+    constexpr explicit CallerRule(std::uint64_t bits) noexcept : bits_(static_cast<std::uint8_t>(bits)) {}
+    static constexpr CallerRule of(bool is_cuda, bool may_hold_runtime, std::uint8_t runtime) noexcept {
+        return CallerRule(kKnown | (is_cuda ? kCuda : 0u) | (may_hold_runtime ? kHolder : 0u) | runtime);
+    }
+
+    // The address lies in libcudart, libcuda or this library.
+    constexpr bool is_cuda() const noexcept { return (bits_ & kCuda) != 0; }
+    // Its object looked functions up through cuGetProcAddress: it holds a static runtime, perhaps.
+    constexpr bool may_hold_runtime() const noexcept { return (bits_ & kHolder) != 0; }
+    // Index of the runtime that this caller's own libraries name; kNoRuntime: none.
+    constexpr std::uint8_t runtime() const noexcept { return bits_ & kNoRuntime; }
+    constexpr std::uint8_t bits() const noexcept { return bits_; }
+
+  private:
+    static constexpr std::uint8_t kCuda = 0x80;
+    static constexpr std::uint8_t kHolder = 0x40;
+    static constexpr std::uint8_t kKnown = 0x20;  // so that no word of the cache is 0
+    std::uint8_t bits_ = 0;
+};
+
+// The cache: one word an entry, the return address (user addresses have 47 bits) above the 8 bits of its rule.
+inline constexpr unsigned kCallers = 4096;
+extern std::atomic<std::uint64_t> g_callers[kCallers];
+inline unsigned caller_slot(std::uintptr_t address) noexcept {
+    return static_cast<unsigned>((address * 0x9e3779b97f4a7c15ull) >> 52);
+}
+CallerRule caller_rule_slowly(std::uintptr_t return_address) noexcept;
+inline CallerRule caller_rule(std::uintptr_t return_address) noexcept {
+    const std::uint64_t word = g_callers[caller_slot(return_address)].load(std::memory_order_relaxed);
+    return (word >> 8) == return_address ? CallerRule(word) : caller_rule_slowly(return_address);
+}
 void forget_callers() noexcept;
 
 // Remembers that the object holding `return_address` asked cuGetProcAddress.

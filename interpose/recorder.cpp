@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "clock.h"
@@ -28,29 +30,38 @@ constexpr std::uint32_t kKeptShards = 64;
 // Room is kept for the overflow sites of each API.
 constexpr std::uint32_t kMaxSites = 30000;
 
-std::uint64_t pack(const SiteFacts& facts) noexcept {
-    const auto memory = [](const report::Memory& m) {
-        return static_cast<std::uint64_t>(m.kind) | static_cast<std::uint64_t>(m.flags & 0xff) << 4 |
-               static_cast<std::uint64_t>(m.flags >> 15) << 12;
-    };
-    return static_cast<std::uint64_t>(facts.api) | static_cast<std::uint64_t>(facts.kind) << 16 |
-           static_cast<std::uint64_t>(facts.direction) << 20 | static_cast<std::uint64_t>(facts.stream) << 24 |
-           static_cast<std::uint64_t>(facts.flags & 0xff) << 28 | memory(facts.destination) << 36 |
-           memory(facts.source) << 50;
+using Words = std::array<std::uint64_t, 2>;
+Words words_of(const SiteFacts& facts) noexcept {
+    return std::bit_cast<Words>(facts);
 }
 
-Hash128 hash_of(std::uint64_t what, const std::uintptr_t* addresses, std::size_t count) noexcept {
+Hash128 hash_of(const Words& facts, const std::uintptr_t* addresses, std::size_t count) noexcept {
     Hasher hasher;
-    hasher.add(what);
+    hasher.add(facts[0]);
+    hasher.add(facts[1]);
     for (std::size_t i = 0; i < count; ++i) {
         hasher.add(addresses[i]);
     }
     return hasher.result();
 }
 
-CounterSlot* find_in_shard(const Shard& shard, Hash128 key) noexcept {
-    for (std::uint32_t i = static_cast<std::uint32_t>(key.low) & (shard.capacity - 1);;
-         i = (i + 1) & (shard.capacity - 1)) {
+// One frame is its own key; several are hashed.
+Shard::Key shard_key(const Words& facts, const std::uintptr_t* addresses, std::size_t count) noexcept {
+    if (count == 1) {
+        return {{facts[0], facts[1]}, {addresses[0], 1}};
+    }
+    const Hash128 hash = hash_of({}, addresses, count);
+    return {{facts[0], facts[1]}, {hash.low, hash.high}};
+}
+
+std::uint32_t home_of(const Shard& shard, const Shard::Key& key) noexcept {
+    const std::uint64_t mixed = (key.facts[0] ^ (key.facts[1] << 7) ^ (key.frames[0] << 20)) * 0x9e3779b97f4a7c15ull ^
+                                key.frames[0] * 0xd6e8feb86659fd93ull;
+    return static_cast<std::uint32_t>(mixed >> 32) & (shard.capacity - 1);
+}
+
+inline __attribute__((always_inline)) CounterSlot* find_in_shard(const Shard& shard, const Shard::Key& key) noexcept {
+    for (std::uint32_t i = home_of(shard, key);; i = (i + 1) & (shard.capacity - 1)) {
         const Shard::Entry& entry = shard.entries[i];
         if (entry.key == key) {
             return entry.counter;
@@ -61,8 +72,8 @@ CounterSlot* find_in_shard(const Shard& shard, Hash128 key) noexcept {
     }
 }
 
-void place_in_shard(Shard& shard, Hash128 key, CounterSlot* counter) noexcept {
-    std::uint32_t i = static_cast<std::uint32_t>(key.low) & (shard.capacity - 1);
+void place_in_shard(Shard& shard, const Shard::Key& key, CounterSlot* counter) noexcept {
+    std::uint32_t i = home_of(shard, key);
     while (shard.entries[i].counter != nullptr) {
         i = (i + 1) & (shard.capacity - 1);
     }
@@ -95,7 +106,7 @@ bool reserve_in_shard(Shard& shard) noexcept {
 
 // Called with sites_mutex held. 0 when the stack was dropped.
 std::uint32_t stack_id(State& state, const Backtrace& trace) noexcept {
-    const Hash128 key = hash_of(trace.unwound ? 1 : 2, trace.addresses, trace.count);
+    const Hash128 key = hash_of({trace.unwound ? 1u : 2u, 0}, trace.addresses, trace.count);
     if (const std::uint32_t* known = state.stacks.find(key)) {
         return *known;
     }
@@ -110,8 +121,8 @@ std::uint32_t stack_id(State& state, const Backtrace& trace) noexcept {
     return id;
 }
 
+// Which frames tell this site from others.
 struct SiteKey {
-    Hash128 hash;
     const std::uintptr_t* frames;
     std::size_t count;
 };
@@ -133,33 +144,33 @@ std::uint32_t create_site(State& state, const SiteFacts& facts, const SiteKey& k
     state.modules.resolve(key.frames, count, frames);
     const std::uint32_t id = state.image.add_site(record, {frames, count});
     if (id != 0) {
-        state.sites.insert(key.hash, id);
+        state.sites.insert(hash_of(words_of(facts), key.frames, key.count), id);
         ++state.site_count;
     }
     return id;
 }
 
-// The id of the site, made if it is new; 0 when it was dropped.
-std::uint32_t site_id(State& state, SiteFacts facts, SiteKey key, const Backtrace& trace) noexcept {
+// The id of the site, made if it is new; 0 when it was dropped. Past the limit `facts` and `key` become those of the
+// one site that stands for all further ones of that kind.
+std::uint32_t site_id(State& state, SiteFacts& facts, SiteKey& key, const Backtrace& trace) noexcept {
     const std::lock_guard lock(state.sites_mutex);
-    if (const std::uint32_t* known = state.sites.find(key.hash)) {
+    if (const std::uint32_t* known = state.sites.find(hash_of(words_of(facts), key.frames, key.count))) {
         return *known;
     }
-    if (state.site_count < kMaxSites) {
-        return create_site(state, facts, key, trace);
+    if (state.site_count >= kMaxSites) {
+        state.image.lose(report::Loss::sites, 1, 0, now_ns());
+        facts.flags = static_cast<std::uint16_t>((facts.flags & ~report::kSiteExactStack) | report::kSiteOverflow);
+        key = {};
+        if (const std::uint32_t* known = state.sites.find(hash_of(words_of(facts), nullptr, 0))) {
+            return *known;
+        }
     }
-    state.image.lose(report::Loss::sites, 1, 0, now_ns());
-    facts.flags = static_cast<std::uint16_t>((facts.flags & ~report::kSiteExactStack) | report::kSiteOverflow);
-    const Hash128 hash = hash_of(pack(facts), nullptr, 0);
-    if (const std::uint32_t* known = state.sites.find(hash)) {
-        return *known;
-    }
-    return create_site(state, facts, {hash, nullptr, 0}, trace);
+    return create_site(state, facts, key, trace);
 }
 
 // First call of this thread at this site. Not inlined: the known path stays small.
-__attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& thread, const SiteFacts& facts,
-                                                    const Caller& caller, const SiteKey& key,
+__attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& thread, SiteFacts facts,
+                                                    const Caller& caller, SiteKey key,
                                                     const Backtrace* exact) noexcept {
     const KeepErrno keep;
     Backtrace trace;
@@ -168,6 +179,12 @@ __attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& t
     }
     const std::uint32_t id = site_id(state, facts, key, exact != nullptr ? *exact : trace);
     Shard& shard = *thread.shard;
+    const Shard::Key shard_entry = shard_key(words_of(facts), key.frames, key.count);
+    if (key.count == 0) {
+        if (CounterSlot* known = find_in_shard(shard, shard_entry)) {
+            return known;
+        }
+    }
     CounterSlot* counter = id != 0 && reserve_in_shard(shard) ? state.image.new_counter(shard.last_counter) : nullptr;
     if (counter == nullptr) {
         state.image.lose(report::Loss::counters, 1, 0, now_ns());
@@ -177,7 +194,7 @@ __attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& t
     report::store(counter->thread, shard.slot->thread);
     report::store(counter->bytes_min, UINT64_MAX);
     shard.last_counter = counter;
-    place_in_shard(shard, key.hash, counter);
+    place_in_shard(shard, shard_entry, counter);
     return counter;
 }
 
@@ -240,7 +257,7 @@ bool runs_under_driver(const Caller& caller) noexcept {
     Backtrace trace;
     unwind(caller, kMaxDepth, trace);
     std::size_t first_outside = 0;
-    while (first_outside < trace.count && caller_rule(trace.addresses[first_outside]).is_cuda) {
+    while (first_outside < trace.count && caller_rule(trace.addresses[first_outside]).is_cuda()) {
         ++first_outside;
     }
     for (std::size_t i = first_outside; known != nullptr && i < trace.count; ++i) {
@@ -286,19 +303,20 @@ CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& fac
                          CallerRule rule) noexcept {
     const bool exact = (facts.flags & report::kSiteExactStack) != 0;
     const bool one_frame =
-        info(facts.api).side == Side::runtime ? !rule.is_cuda : !rule.is_cuda && !rule.may_hold_runtime;
+        info(facts.api).side == Side::runtime ? !rule.is_cuda() : !rule.is_cuda() && !rule.may_hold_runtime();
     if (!exact && one_frame) {
-        const SiteKey key{hash_of(pack(facts), &caller.return_address, 1), &caller.return_address, 1};
-        CounterSlot* known = find_in_shard(*thread.shard, key.hash);
-        return known != nullptr ? known : new_counters(state, thread, facts, caller, key, nullptr);
+        CounterSlot* known = find_in_shard(*thread.shard, shard_key(words_of(facts), &caller.return_address, 1));
+        return known != nullptr ? known
+                                : new_counters(state, thread, facts, caller, {&caller.return_address, 1}, nullptr);
     }
     Backtrace trace;
     const bool may_unwind = !state.after_fork && options().stacks;
     const std::size_t depth = exact ? options().depth : kKeyDepth;
     unwind(caller, may_unwind ? depth : 1, trace);
-    const SiteKey key{hash_of(pack(facts), trace.addresses, trace.count), trace.addresses, trace.count};
-    CounterSlot* known = find_in_shard(*thread.shard, key.hash);
-    return known != nullptr ? known : new_counters(state, thread, facts, caller, key, exact ? &trace : nullptr);
+    CounterSlot* known = find_in_shard(*thread.shard, shard_key(words_of(facts), trace.addresses, trace.count));
+    return known != nullptr
+               ? known
+               : new_counters(state, thread, facts, caller, {trace.addresses, trace.count}, exact ? &trace : nullptr);
 }
 
 void add_call(CounterSlot& counters, const CallResult& result) noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "api.h"
 #include "real.h"
@@ -12,16 +13,18 @@
 
 namespace pincheck {
 
-// What two calls must have in common, besides where they come from, to count as one site.
+// What two calls must have in common, besides where they come from, to count as one site. Compared as two words.
 struct SiteFacts {
     Api api;
     report::SiteKind kind;
     report::Direction direction = report::Direction::none;
     report::StreamKind stream = report::StreamKind::none;
+    std::uint8_t reserved = 0;
+    std::uint16_t flags = 0;  // report::SiteFlags; kSiteExactStack: one site per distinct full stack
     report::Memory destination{};
     report::Memory source{};
-    std::uint16_t flags = 0;  // report::SiteFlags; kSiteExactStack: one site per distinct full stack
 };
+static_assert(sizeof(SiteFacts) == 16 && std::has_unique_object_representations_v<SiteFacts>);
 
 // Makes `thread` one of this State's threads. False when it cannot be recorded (counted as lost).
 bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noexcept;

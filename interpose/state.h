@@ -17,8 +17,14 @@
 namespace pincheck {
 
 struct Shard {
+    // The facts and the caller, or in place of the caller the hash of several frames.
+    struct Key {
+        std::uint64_t facts[2];
+        std::uint64_t frames[2];
+        bool operator==(const Key&) const = default;
+    };
     struct Entry {
-        Hash128 key;
+        Key key;
         report::CounterSlot* counter;
     };
     report::ThreadSlot* slot;

@@ -10,6 +10,14 @@ namespace pincheck {
 // A thread's counters; handed on to a new thread when its thread ends.
 struct Shard;
 
+// The page-locked range that a thread used last, with the version of the map that it was found in.
+struct LastRange {
+    std::uintptr_t address = 0;
+    std::uint32_t version = 0;
+    std::uint32_t site = 0;
+    report::Memory memory{};
+};
+
 struct ThreadState {
     std::uint64_t generation = 0;  // of the State that `shard` belongs to
     Shard* shard = nullptr;
@@ -18,6 +26,7 @@ struct ThreadState {
     // The last copy, if nothing was called since: its counters and its stream.
     report::CounterSlot* last_copy = nullptr;
     std::uintptr_t last_copy_stream = 0;
+    LastRange last_range;
     bool driver_owned = false;  // started by the driver: no question may be asked here
     bool asked_device = false;
 };

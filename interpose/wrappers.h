@@ -39,38 +39,36 @@ inline int copy_through(Api api, Caller caller, const CopyArguments& facts, Argu
 
 inline int hook_runtime_copy(Api api, Caller caller, void* dst, const void* src, std::size_t bytes, int kind) {
     return copy_through<int(void*, const void*, std::size_t, int)>(
-        api, caller, {address_of(dst), address_of(src), bytes, direction_of_kind(kind), false, false, nullptr}, dst,
-        src, bytes, kind);
+        api, caller, {address_of(dst), address_of(src), bytes, direction_of_kind(kind), false, nullptr}, dst, src,
+        bytes, kind);
 }
 
 inline int hook_runtime_copy_async(Api api, Caller caller, void* dst, const void* src, std::size_t bytes, int kind,
                                    void* stream) {
     return copy_through<int(void*, const void*, std::size_t, int, void*)>(
-        api, caller, {address_of(dst), address_of(src), bytes, direction_of_kind(kind), true, true, stream}, dst, src,
-        bytes, kind, stream);
+        api, caller, {address_of(dst), address_of(src), bytes, direction_of_kind(kind), true, stream}, dst, src, bytes,
+        kind, stream);
 }
 
 template <class Address, class Size>
 inline int hook_h2d(Api api, Caller caller, Address dst, const void* src, Size bytes) {
     return copy_through<int(Address, const void*, Size)>(
-        api, caller, {dst, address_of(src), bytes, Direction::host_to_device, false, false, nullptr}, dst, src, bytes);
+        api, caller, {dst, address_of(src), bytes, Direction::host_to_device, false, nullptr}, dst, src, bytes);
 }
 template <class Address, class Size>
 inline int hook_h2d_async(Api api, Caller caller, Address dst, const void* src, Size bytes, void* stream) {
     return copy_through<int(Address, const void*, Size, void*)>(
-        api, caller, {dst, address_of(src), bytes, Direction::host_to_device, true, true, stream}, dst, src, bytes,
-        stream);
+        api, caller, {dst, address_of(src), bytes, Direction::host_to_device, true, stream}, dst, src, bytes, stream);
 }
 template <class Address, class Size>
 inline int hook_d2h(Api api, Caller caller, void* dst, Address src, Size bytes) {
     return copy_through<int(void*, Address, Size)>(
-        api, caller, {address_of(dst), src, bytes, Direction::device_to_host, false, false, nullptr}, dst, src, bytes);
+        api, caller, {address_of(dst), src, bytes, Direction::device_to_host, false, nullptr}, dst, src, bytes);
 }
 template <class Address, class Size>
 inline int hook_d2h_async(Api api, Caller caller, void* dst, Address src, Size bytes, void* stream) {
     return copy_through<int(void*, Address, Size, void*)>(
-        api, caller, {address_of(dst), src, bytes, Direction::device_to_host, true, true, stream}, dst, src, bytes,
-        stream);
+        api, caller, {address_of(dst), src, bytes, Direction::device_to_host, true, stream}, dst, src, bytes, stream);
 }
 
 #define PINCHECK_SAME(shape, body)                            \
@@ -89,12 +87,12 @@ PINCHECK_SAME(driver_d2h_async_v1, hook_d2h_async)
 
 inline int hook_driver_copy(Api api, Caller caller, std::uint64_t dst, std::uint64_t src, std::size_t bytes) {
     return copy_through<int(std::uint64_t, std::uint64_t, std::size_t)>(
-        api, caller, {dst, src, bytes, Direction::unknown, false, false, nullptr}, dst, src, bytes);
+        api, caller, {dst, src, bytes, Direction::unknown, false, nullptr}, dst, src, bytes);
 }
 inline int hook_driver_copy_async(Api api, Caller caller, std::uint64_t dst, std::uint64_t src, std::size_t bytes,
                                   void* stream) {
     return copy_through<int(std::uint64_t, std::uint64_t, std::size_t, void*)>(
-        api, caller, {dst, src, bytes, Direction::unknown, true, true, stream}, dst, src, bytes, stream);
+        api, caller, {dst, src, bytes, Direction::unknown, true, stream}, dst, src, bytes, stream);
 }
 
 // ---- Page-locked and managed memory

@@ -46,6 +46,7 @@ void resolve() {
     }
 }
 
+// callgrind counts inside these only (hook_cost.py): neither the start nor the tool's own thread.
 __attribute__((noinline)) int run_shared(long calls) {
     int failed = 0;
     for (long i = 0; i < calls; ++i) {

@@ -250,6 +250,22 @@ TEST(TwoRuntimes, I6_EachCallerKeepsItsOwn) {
     }
 }
 
+// A runtime whose functions end in a jump to the driver's (the stand-in of tests/bench): still one call, one record.
+TEST(TailCallingRuntime, I1_CountsEachCallOnce) {
+    Command command;
+    command.arguments = {PINCHECK_TEST_BENCH "/hook_cost", "shared", "1000", "2"};
+    command.environment["LD_LIBRARY_PATH"] = PINCHECK_TEST_BENCH;
+    const FinishedRun run(command);
+    ASSERT_TRUE(run.outcome().exited(0)) << describe(run.outcome());
+    const Report report = run.report();
+    EXPECT_EQ(copies(report, Direction::host_to_device).calls, 2u * 1100);
+    for (const auto& [id, site] : report.sites) {
+        if (site.record.kind == SiteKind::copy) {
+            EXPECT_EQ(api_of(report, site.record), "cudaMemcpyAsync");
+        }
+    }
+}
+
 // ctypes and Numba: the handle's function is the runtime's or driver's own, the tool sees the driver below.
 TEST(CopiesFromPython, I1_RuntimeThroughAHandle) {
     Command command;
