@@ -133,19 +133,19 @@ class Waiting {
 
     int until_the_program_ends() {
         // Soon after the start, then regularly.
-        Clock::time_point next_look = Clock::now() + milliseconds(kLookMilliseconds / 5);
+        milliseconds pause{kLookMilliseconds};
+        Clock::time_point next_look = Clock::now() + pause / 5;
         while (!reap(program_, status_, children_left_)) {
             if (wait_until(next_look, true) && Clock::now() >= quiet_until_) {
                 // The driver's file was opened: it will be mapped in a moment.
                 quiet_until_ = Clock::now() + kBetweenWakes;
-                next_look = std::min(next_look, Clock::now() + kSoon);
-                follow_up_ = true;
-                look_();
+                pause = kSoon;
+                next_look = Clock::now();
             }
             if (Clock::now() >= next_look) {
                 look_();
-                next_look = Clock::now() + (follow_up_ ? kLater : milliseconds(kLookMilliseconds));
-                follow_up_ = false;
+                next_look = Clock::now() + pause;
+                pause = std::min(2 * pause, milliseconds(kLookMilliseconds));
             }
         }
         return status_;
@@ -191,9 +191,8 @@ class Waiting {
         }
     }
 
-    static constexpr milliseconds kSoon{2};
+    static constexpr milliseconds kSoon{1};
     static constexpr milliseconds kBetweenWakes{10};
-    static constexpr milliseconds kLater{25};
     pid_t program_;
     int signals_;
     int wake_;
@@ -201,7 +200,6 @@ class Waiting {
     int status_ = 0;
     bool children_left_ = true;
     bool asked_to_end_ = false;
-    bool follow_up_ = false;
     Clock::time_point quiet_until_{};
 };
 
