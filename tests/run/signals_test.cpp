@@ -22,6 +22,7 @@ TEST_P(Forwarded, ReachesTheProgramAndEndsUsTheSameWay) {
         ASSERT_TRUE(running.wait_for_line("ready"));
         running.say("go\n");
         ASSERT_TRUE(running.wait_for_line("ready"));
+        running.say("go\n");  // from here on it only waits to be killed, whatever becomes of its input
         running.signal(GetParam());
         const Outcome outcome = running.wait();
         EXPECT_TRUE(outcome.killed_by(GetParam())) << describe(outcome);
