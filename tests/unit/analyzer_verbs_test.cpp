@@ -1,0 +1,172 @@
+// pincheck check, export and resolve as programs: exit statuses and what they say.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "report_test_sample.h"
+
+namespace pincheck::report::test {
+namespace {
+
+std::string contents(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+struct Outcome {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+Outcome run(const std::string& arguments) {
+    const TempFile out;
+    const TempFile err;
+    const std::string command =
+        std::string(PINCHECK_PROGRAM) + " " + arguments + " >" + out.path() + " 2>" + err.path();
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), contents(out.path()), contents(err.path())};
+}
+
+// A report of one asynchronous upload, 10 calls of 4 KiB.
+void write_report(const TempFile& file, MemoryClass source, std::uint64_t host_ns = 5'000'000) {
+    const ImageOwner image(Image::create({}, 4127, 1'000, 1'700'000'000'000'000'000));
+    ProcessRecord process{};
+    process.pid = 4127;
+    process.rank = kNoRank;
+    image->add_process(process);
+    SiteRecord record{};
+    record.api = image->add_string("cudaMemcpyAsync");
+    record.kind = SiteKind::copy;
+    record.direction = Direction::host_to_device;
+    record.source.kind = source;
+    record.destination.kind = MemoryClass::device;
+    record.flags = kSiteAsync;
+    const std::uint32_t module = image->add_module(image->add_string("/nonexistent/train"), 0, 0, 1, {});
+    const Frame frame{module, 0, 0x10};
+    record.stack = image->add_stack({&frame, 1}, StackOrigin::unwound, false);
+    count_calls(*image, nullptr, image->add_site(record, {&frame, 1}), 1, 10, host_ns);
+    ASSERT_TRUE(image->snapshot(file.descriptor(), 100'000, FileState::ended).written);
+}
+
+void write_empty_report(const TempFile& file) {
+    const ImageOwner image = make_image();
+    ASSERT_TRUE(image->snapshot(file.descriptor(), 100'000, FileState::ended).written);
+}
+
+TEST(Check, passes_fails_and_concludes_nothing) {
+    const TempFile good;
+    const TempFile bad;
+    const TempFile quiet;
+    write_report(good, MemoryClass::pinned);
+    write_report(bad, MemoryClass::pageable);
+    write_empty_report(quiet);
+    EXPECT_EQ(run("check " + good.path()).status, 0);
+    const Outcome failed = run("check " + bad.path());
+    EXPECT_EQ(failed.status, 1);
+    EXPECT_TRUE(failed.out.starts_with("pincheck: FAIL  pageable-async-copy")) << failed.out;
+    EXPECT_EQ(run("check " + good.path() + " " + bad.path()).status, 1);
+    EXPECT_EQ(run("check " + quiet.path()).status, 3);
+    EXPECT_EQ(run("check --allow-no-cuda " + quiet.path()).status, 0);
+    EXPECT_EQ(run("check " + quiet.path() + " " + bad.path()).status, 1);
+}
+
+TEST(Check, takes_its_options) {
+    const TempFile bad;
+    const TempFile staged;
+    write_report(bad, MemoryClass::pageable);
+    write_report(staged, MemoryClass::pageable, 50'000);
+    EXPECT_EQ(run("check --exit-code 42 " + bad.path()).status, 42);
+    EXPECT_EQ(run("check --allow-staged " + bad.path()).status, 1);
+    EXPECT_EQ(run("check --allow-staged " + staged.path()).status, 0);
+    EXPECT_EQ(run("check --fail-on managed-async-copy " + bad.path()).status, 0);
+    EXPECT_EQ(run("check --fail-on managed-async-copy,error " + bad.path()).status, 1);
+    EXPECT_EQ(run("check --debug-dir /nonexistent " + bad.path()).status, 1);
+    const Outcome quiet = run("check --quiet " + bad.path());
+    EXPECT_EQ(quiet.status, 1);
+    EXPECT_EQ(std::count(quiet.out.begin(), quiet.out.end(), '\n'), 1);
+    const TempFile origins;
+    std::ofstream(origins.path()) << R"({"vendor": ["train"]})";
+    EXPECT_EQ(run("check --origins " + origins.path() + " " + bad.path()).status, 0);
+    EXPECT_EQ(run("check --strict --origins " + origins.path() + " " + bad.path()).status, 1);
+}
+
+TEST(Check, refuses_wrong_usage_and_names_the_rules) {
+    const TempFile bad;
+    write_report(bad, MemoryClass::pageable);
+    for (const std::string arguments :
+         {"check", "check --frobnicate x", "check --exit-code 256 x", "check --exit-code x y"}) {
+        EXPECT_EQ(run(arguments).status, 2) << arguments;
+    }
+    const Outcome unknown = run("check --fail-on pageable " + bad.path());
+    EXPECT_EQ(unknown.status, 2);
+    EXPECT_NE(unknown.err.find("there is no rule 'pageable'; there are pageable-async-copy, managed-async-copy"),
+              std::string::npos)
+        << unknown.err;
+    const TempFile origins;
+    std::ofstream(origins.path()) << "nonsense";
+    EXPECT_EQ(run("check --origins " + origins.path() + " " + bad.path()).status, 2);
+}
+
+TEST(Check, says_which_files_it_cannot_read) {
+    const TempFile good;
+    const TempFile bad;
+    const TempFile empty;
+    const TempFile foreign;
+    const TempFile cut;
+    write_report(good, MemoryClass::pinned);
+    write_report(bad, MemoryClass::pageable);
+    write_report(cut, MemoryClass::pinned);
+    std::ofstream(foreign.path()) << "#!/bin/sh\n";
+    ASSERT_EQ(ftruncate(cut.descriptor(), 5'000), 0);
+    for (const std::string& path : {empty.path(), foreign.path(), std::string("/nonexistent.pcr")}) {
+        const Outcome alone = run("check " + path);
+        EXPECT_EQ(alone.status, 2) << path;
+        EXPECT_EQ(std::count(alone.err.begin(), alone.err.end(), '\n'), 1) << alone.err;
+        EXPECT_EQ(alone.out, "");
+        const Outcome with_good = run("check " + path + " " + good.path());
+        EXPECT_EQ(with_good.status, 3) << path;
+        EXPECT_NE(with_good.err.find(path), std::string::npos);
+        EXPECT_EQ(run("check " + path + " " + bad.path()).status, 1) << path;
+    }
+    EXPECT_EQ(run("check " + cut.path()).status, 3);
+    EXPECT_EQ(run("check " + cut.path() + " " + bad.path()).status, 1);
+}
+
+TEST(Export, writes_json_to_standard_output_or_a_file) {
+    const TempFile bad;
+    write_report(bad, MemoryClass::pageable);
+    const Outcome shown = run("export --format=json " + bad.path());
+    EXPECT_EQ(shown.status, 0) << "the verdict is in the text";
+    const auto json = nlohmann::json::parse(shown.out);
+    EXPECT_EQ(json["verdict"], "violated");
+    EXPECT_EQ(json["sites"][0]["calls"], 10);
+    const TempFile into;
+    EXPECT_EQ(run("export -o " + into.path() + " " + bad.path()).out, "");
+    EXPECT_EQ(contents(into.path()), shown.out);
+    EXPECT_EQ(nlohmann::json::parse(run("export --fail-on copy-then-sync " + bad.path()).out)["verdict"], "pass");
+    EXPECT_EQ(run("export -o /nonexistent/x.json " + bad.path()).status, 2);
+    EXPECT_EQ(run("export -o /dev/full " + bad.path()).status, 2);
+    EXPECT_EQ(run("export --format=xml " + bad.path()).status, 2);
+    EXPECT_EQ(run("export /nonexistent.pcr").status, 2);
+}
+
+TEST(Resolve, says_what_became_of_the_frames) {
+    const TempFile bad;
+    write_report(bad, MemoryClass::pageable);
+    const Outcome outcome = run("resolve " + bad.path());
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.out,
+              bad.path() + ": 1 frames: 0 with file and line, 0 by the nearest symbol, 1 unknown; 0 added\n");
+    EXPECT_NE(outcome.err.find("/nonexistent/train"), std::string::npos);
+    EXPECT_EQ(run("resolve /nonexistent.pcr").status, 2);
+    EXPECT_EQ(run("resolve").status, 2);
+}
+
+}  // namespace
+}  // namespace pincheck::report::test
