@@ -17,8 +17,6 @@
 
 namespace pincheck {
 
-thread_local constinit ThreadState t_thread __attribute__((tls_model("initial-exec")));
-
 namespace {
 
 using report::CounterSlot;
