@@ -98,7 +98,8 @@ TEST(Json, tells_verdict_findings_and_sites) {
 }
 
 TEST(Json, stays_valid_and_harmless_whatever_the_texts) {
-    const std::string hostile("a\n\x1b[2J\x07\xff\xc0\x80\xe2\x80\xae\xc2\x9b\"\\\0z", 22);
+    constexpr char kHostile[] = "a\n\x1b[2J\x07\xff\xc0\x80\xe2\x80\xae\xc2\x9b\"\\\0z";
+    const std::string hostile(kHostile, sizeof kHostile - 1);
     CaptureMaker maker = full_capture();
     CaptureProcess& process = maker.loaded.capture.processes[0];
     for (std::string* text :
