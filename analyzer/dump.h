@@ -9,7 +9,8 @@
 namespace pincheck {
 
 // Lines in a fixed order (header, process, devices, coverage, modules, stacks, symbols, sites, counters, ranges,
-// threads, losses, problems), each sorted by ids, so that equal reports give equal texts. `name` is shown as the file's name.
+// threads, losses, problems), each sorted by ids, so that equal reports give equal texts. `name` is shown as the file's
+// name.
 std::string dump(const report::Report& report, std::string_view name);
 
 }  // namespace pincheck

@@ -13,21 +13,22 @@ namespace pincheck {
 struct ScreenOptions {
     unsigned width = 92;  // columns, 60 to 200
     bool color = false;
-    bool all = false;             // list what is not gated too
-    bool checking = false;        // the exit status depends on the verdict (--check, `pincheck check`)
-    std::uint64_t wall_ns = 0;    // of the whole run, 0 when not known (`pincheck report` uses the processes' durations)
-    std::string report_place;     // file or folder, for the last lines
+    bool all = false;           // list what is not gated too
+    bool checking = false;      // the exit status depends on the verdict (--check, `pincheck check`)
+    std::uint64_t wall_ns = 0;  // of the whole run, 0 when not known (`pincheck report` uses the processes' durations)
+    std::string report_place;   // file or folder, for the last lines
 };
 
-// As drawn in the design: verdict, command and device, time held, worst sites with why and fix, what is not gated, pinned
-// memory, what was seen and not seen, where the report is, the next commands.
+// As drawn in the design: verdict, command and device, time held, worst sites with why and fix, what is not gated,
+// pinned memory, what was seen and not seen, where the report is, the next commands.
 std::string first_screen(const LoadResult& loaded, const Judgement& judgement, const Origins& origins,
                          const ScreenOptions& options);
 
 // "pincheck: FAIL  pageable-async-copy at 3 sites …", one line: for ranks above 0 and --quiet.
 std::string verdict_line(const LoadResult& loaded, const Judgement& judgement, const ScreenOptions& options);
 
-// Everything known of one site: counters, histogram, stack down to file:line, where the memory was page-locked, findings.
+// Everything known of one site: counters, histogram, stack down to file:line, where the memory was page-locked,
+// findings.
 std::string site_text(const Capture& capture, const CaptureSite& site, const std::vector<Finding>& findings,
                       const Origins& origins, const ScreenOptions& options);
 

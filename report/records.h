@@ -235,8 +235,8 @@ struct CoverageRecord {
     std::uint64_t time_ns;
 };
 
-// What a frame is in the source, so that a report says it on another machine. One record for each function that was inlined
-// at that address and one for the function itself.
+// What a frame is in the source, so that a report says it on another machine. One record for each function that was
+// inlined at that address and one for the function itself.
 struct SymbolRecord {
     std::uint32_t module;
     std::uint32_t level;     // 0: innermost
