@@ -31,29 +31,6 @@ bool is_gated(const Capture& capture, const Finding& finding, const PolicyOption
     return std::ranges::any_of(options.fail_on, chosen);
 }
 
-// What a loss means for a verdict: calls that nobody can judge any more. Losses of stacks, strings, modules and ranges
-// leave the class of every copy known.
-bool hides_calls(Loss kind, bool ended) {
-    switch (kind) {
-        case Loss::sites:
-        case Loss::threads:
-        case Loss::counters:
-        case Loss::image_full:
-        case Loss::unrecorded:
-            return true;
-        case Loss::write_failed:
-        case Loss::descriptor_lost:
-            return !ended;  // otherwise the last snapshot has everything
-        case Loss::stacks:
-        case Loss::strings:
-        case Loss::modules:
-        case Loss::ranges:
-        case Loss::not_classified:
-            break;
-    }
-    return false;
-}
-
 std::string next_step(Loss kind) {
     switch (kind) {
         case Loss::write_failed:
@@ -150,6 +127,27 @@ std::vector<std::string> reasons_of(const LoadResult& loaded, const PolicyOption
 }
 
 }  // namespace
+
+bool hides_calls(Loss kind, bool ended) {
+    switch (kind) {
+        case Loss::sites:
+        case Loss::threads:
+        case Loss::counters:
+        case Loss::image_full:
+        case Loss::unrecorded:
+            return true;
+        case Loss::write_failed:
+        case Loss::descriptor_lost:
+            return !ended;  // otherwise the last snapshot has everything
+        case Loss::stacks:
+        case Loss::strings:
+        case Loss::modules:
+        case Loss::ranges:
+        case Loss::not_classified:
+            break;
+    }
+    return false;
+}
 
 Judgement judge(const LoadResult& loaded, const std::vector<Finding>& findings, const PolicyOptions& options,
                 const std::vector<std::string>& blind_reasons) {

@@ -25,6 +25,10 @@ struct Judgement {
     std::vector<std::string> reasons;  // why there is no conclusion, one line each with the next step
 };
 
+// Whether a loss leaves calls that nobody can judge any more, in a process that ended or not. Losses of stacks,
+// strings, modules and ranges leave the class of every copy known.
+bool hides_calls(report::Loss kind, bool ended);
+
 // A blind run never passes: no report, no CUDA call, an unreadable file, lost sites or counters mean no conclusion
 // unless something gated was seen (then: violated).
 Judgement judge(const LoadResult& loaded, const std::vector<Finding>& findings, const PolicyOptions& options,

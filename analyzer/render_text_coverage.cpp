@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "names.h"
+#include "policy.h"
 #include "printable.h"
 #include "render_text_parts.h"
 
@@ -84,23 +85,6 @@ std::string loss_text(Loss kind, std::uint64_t count) {
             return counted(count, "call") + " that passed through unrecorded";
     }
     return name(kind) + ' ' + count_text(count);
-}
-
-// Those that hide calls, and so are a reason for having no conclusion (policy.h).
-bool hides_calls(Loss kind, bool ended) {
-    switch (kind) {
-        case Loss::sites:
-        case Loss::threads:
-        case Loss::counters:
-        case Loss::image_full:
-        case Loss::unrecorded:
-            return true;
-        case Loss::write_failed:
-        case Loss::descriptor_lost:
-            return !ended;
-        default:
-            return false;
-    }
 }
 
 // `reasons_told`: the judgement's reasons are on the screen already and name what hides calls.
