@@ -99,7 +99,9 @@ std::string name(CoverageKind value) {
                         {CoverageKind::unknown_address, "unknown-address"},
                         {CoverageKind::no_unwinder, "no-unwinder"},
                         {CoverageKind::exports_off, "exports-off"},
-                        {CoverageKind::foreign_provider, "foreign-provider"}});
+                        {CoverageKind::foreign_provider, "foreign-provider"},
+                        {CoverageKind::bypassed, "bypassed"},
+                        {CoverageKind::unlisted, "unlisted"}});
 }
 
 std::string name(RangeKind value) {

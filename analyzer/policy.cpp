@@ -71,6 +71,10 @@ class Reasons {
             } else if (coverage.kind == CoverageKind::foreign_provider) {
                 add("copies through " + coverage.text +
                     " were not seen: another library defines the function; run without it");
+            } else if (coverage.kind == CoverageKind::bypassed) {
+                add("CUDA calls of " + coverage.text +
+                    " were not seen: it finds functions past libpincheck.so (opened with RTLD_DEEPBIND, or another "
+                    "preloaded library answers its dlsym); run without that");
             }
         }
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -31,12 +32,13 @@ class Tally {
     }
     bool empty() const { return entries_.empty(); }
     const std::vector<std::pair<std::string, std::uint64_t>>& entries() const { return entries_; }
-    std::string joined() const {
+    // At most so many, then how many more there are.
+    std::string joined(std::size_t most = SIZE_MAX) const {
         std::string text;
-        for (const auto& entry : entries_) {
-            text += (text.empty() ? "" : ", ") + entry.first;
+        for (std::size_t i = 0; i < std::min(entries_.size(), most); ++i) {
+            text += (text.empty() ? "" : ", ") + entries_[i].first;
         }
-        return text;
+        return entries_.size() > most ? fmt::format("{} and {} more", text, entries_.size() - most) : text;
     }
 
   private:
@@ -111,8 +113,12 @@ void add_losses(Tally& tally, const Capture& capture, bool reasons_told) {
     }
 }
 
+// Static runtimes look all of the driver's functions up, called or not.
+constexpr std::size_t kNamed = 4;
+
 void add_coverage(Tally& tally, const Capture& capture, bool reasons_told) {
     Tally unknown;
+    Tally unlisted;
     for (const CaptureProcess& process : capture.processes) {
         for (const CaptureProcess::Coverage& coverage : process.coverage) {
             const std::string text = printable(coverage.text);
@@ -134,11 +140,22 @@ void add_coverage(Tally& tally, const Capture& capture, bool reasons_told) {
                         tally.add("calls into a library that defines CUDA functions itself: " + text);
                     }
                     break;
+                case CoverageKind::bypassed:
+                    if (!reasons_told) {
+                        tally.add("CUDA calls that go past the tool: " + text);
+                    }
+                    break;
+                case CoverageKind::unlisted:
+                    unlisted.add(text);
+                    break;
                 default:
                     tally.add(name(coverage.kind) + ": " + text);
                     break;
             }
         }
+    }
+    if (!unlisted.empty()) {
+        tally.add("functions outside the list, where the program calls them: " + unlisted.joined(kNamed));
     }
     if (!unknown.empty() && !reasons_told) {
         tally.add("driver functions at addresses that this version does not know: " + unknown.joined());

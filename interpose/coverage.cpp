@@ -2,7 +2,9 @@
 
 #include <cstring>
 
+#include "bypass.h"
 #include "clock.h"
+#include "elf_objects.h"
 #include "exports.h"
 #include "options.h"
 #include "real.h"
@@ -26,6 +28,9 @@ struct Told {
     bool driver = false;
     bool foreign = false;
     unsigned unknown = 0;
+    unsigned unlisted = 0;
+    unsigned bypassed = 0;
+    std::uint64_t objects = 0;  // object_changes() at the last look for bypasses
 };
 Told g_told;  // tool thread only
 
@@ -42,6 +47,10 @@ void note_route(Route route) noexcept {
     if ((g_routes.load(std::memory_order_relaxed) & bit) == 0) {
         g_routes.fetch_or(bit, std::memory_order_relaxed);
     }
+}
+
+bool route_seen(Route route) noexcept {
+    return (g_routes.load(std::memory_order_relaxed) & (1u << static_cast<std::uint32_t>(route))) != 0;
 }
 
 void note_unknown_address(const char* name) noexcept {
@@ -67,7 +76,7 @@ void note_start(State& state) noexcept {
     }
 }
 
-void note_libraries(State& state) noexcept {
+void note_libraries(State& state, bool at_end) noexcept {
     if (g_told.generation != state.generation) {
         g_told = Told{};
         g_told.generation = state.generation;
@@ -92,6 +101,17 @@ void note_libraries(State& state) noexcept {
     }
     while (g_told.unknown < kMaxUnknown && g_unknown[g_told.unknown].load() != nullptr) {
         tell(state, CoverageKind::unknown_address, g_unknown[g_told.unknown++].load());
+    }
+    const std::uint64_t objects = object_changes();
+    if (at_end || g_told.objects != objects) {
+        g_told.objects = objects;
+        find_bypasses();
+    }
+    for (const char* text = bypassed(g_told.bypassed); text != nullptr; text = bypassed(++g_told.bypassed)) {
+        tell(state, CoverageKind::bypassed, text);
+    }
+    for (const char* text = unlisted(g_told.unlisted); text != nullptr; text = unlisted(++g_told.unlisted)) {
+        tell(state, CoverageKind::unlisted, text);
     }
 }
 

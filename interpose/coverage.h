@@ -9,8 +9,8 @@ namespace pincheck {
 // At the start: options that narrow the view, a missing unwinder.
 void note_start(State& state) noexcept;
 
-// CUDA libraries, routes and other things seen since the last call. Called by the tool thread.
-void note_libraries(State& state) noexcept;
+// CUDA libraries, routes and other things seen since the last call. Called by the tool thread, at the end too.
+void note_libraries(State& state, bool at_end) noexcept;
 
 // A listed function came back from a look-up at an address that is none of the driver's exports. Any thread; no State
 // needed (look-ups precede the first call).

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "api.h"
+#include "bypass.h"
 #include "elf_objects.h"
 #include "exports.h"
 #include "lifecycle.h"
@@ -29,7 +30,10 @@ using Dlsym = void* (*)(void*, const char*);
 
 extern "C" {
 
+// libc's, for questions of our own, and the one after us, to which the program's go on: another preloaded library may
+// define dlsym too.
 __attribute__((visibility("hidden"))) pincheck::Dlsym pincheck_real_dlsym = nullptr;
+__attribute__((visibility("hidden"))) pincheck::Dlsym pincheck_next_dlsym = nullptr;
 
 // dlvsym is not intercepted by sanitizers; finding dlsym by other means was measured to crash under address sanitizer.
 // glibc 2.34 moved dlsym into libc; both versions exist since then.
@@ -41,7 +45,11 @@ __attribute__((visibility("hidden"))) pincheck::Dlsym pincheck_find_dlsym() {
             break;
         }
     }
-    return pincheck_real_dlsym;
+    if (pincheck_real_dlsym != nullptr) {
+        void* next = pincheck_real_dlsym(RTLD_NEXT, "dlsym");
+        pincheck_next_dlsym = next != nullptr ? reinterpret_cast<pincheck::Dlsym>(next) : pincheck_real_dlsym;
+    }
+    return pincheck_next_dlsym;
 }
 
 }  // extern "C"
@@ -54,15 +62,6 @@ struct Answer {
     std::uint64_t given;  // 1: return `value`; 0: jump to the real function
 };
 constexpr Answer kPass{nullptr, 0};
-
-int listed(const char* name) noexcept {
-    for (std::size_t i = 0; i < kApiCount; ++i) {
-        if (same_text(kApis[i].symbol, name)) {
-            return static_cast<int>(i);
-        }
-    }
-    return -1;
-}
 
 link_map* map_of(std::uintptr_t address) noexcept {
     Dl_info info;
@@ -109,10 +108,27 @@ Answer not_found(const char* name) noexcept {
     return {pincheck_real_dlsym(RTLD_NEXT, name), 1};
 }
 
-Answer route(void* handle, const char* name, std::uintptr_t caller) noexcept {
-    const int row = listed(name);
-    if (row < 0) {
+// Passed on; that the driver has such a function is remembered. Asked once only where that leaves dlerror alone.
+Answer unlisted_function(void* handle, const char* name) noexcept {
+    if (handle == RTLD_DEFAULT || handle == RTLD_NEXT ||
+        (pincheck_real_dlsym == nullptr && pincheck_find_dlsym() == nullptr)) {
         return kPass;
+    }
+    void* real = pincheck_real_dlsym(handle, name);
+    if (real == nullptr) {
+        return kPass;
+    }
+    const Driver* known = driver();
+    if (known != nullptr && known->contains(real)) {
+        note_unlisted(name);
+    }
+    return {real, 1};
+}
+
+Answer route(void* handle, const char* name, std::uintptr_t caller) noexcept {
+    const int row = find_export(name);
+    if (row < 0) {
+        return moves_memory(name) ? unlisted_function(handle, name) : kPass;
     }
     if (pincheck_real_dlsym == nullptr && pincheck_find_dlsym() == nullptr) {
         return kPass;
@@ -144,10 +160,16 @@ Answer route(void* handle, const char* name, std::uintptr_t caller) noexcept {
         return {real, 1};
     }
     note_route(Route::dlsym);
+    note_asker(caller);
     return {wrapper_of(static_cast<Api>(found)), 1};
 }
 
 }  // namespace
+
+void* libc_dlsym(void* handle, const char* name) noexcept {
+    return pincheck_real_dlsym != nullptr || pincheck_find_dlsym() != nullptr ? pincheck_real_dlsym(handle, name)
+                                                                              : nullptr;
+}
 }  // namespace pincheck
 
 extern "C" __attribute__((visibility("hidden"))) pincheck::Answer pincheck_dlsym_route(void* handle, const char* name,

@@ -1,4 +1,4 @@
-// dlsym, overridden. Names that do not begin with "cu" jump straight to the real function with the caller's return
+// dlsym, overridden. Names that do not begin with "cu" jump straight to the next dlsym with the caller's return
 // address in place, since RTLD_NEXT and RTLD_DEFAULT mean the caller's. No lock, no allocation, no libc call here; works
 // before any constructor ran.
 //
@@ -35,7 +35,7 @@ dlsym:
         jz      .Lpass
         ret
 .Lpass:
-        mov     pincheck_real_dlsym(%rip), %rax
+        mov     pincheck_next_dlsym(%rip), %rax
         test    %rax, %rax
         jz      .Lfind
         jmp     *%rax
@@ -46,7 +46,7 @@ dlsym:
         .cfi_adjust_cfa_offset 8
         sub     $8, %rsp
         .cfi_adjust_cfa_offset 8
-        call    pincheck_find_dlsym     // rax: the real dlsym
+        call    pincheck_find_dlsym     // rax: the next dlsym
         add     $8, %rsp
         .cfi_adjust_cfa_offset -8
         pop     %rsi

@@ -230,6 +230,17 @@ std::uint64_t objects_unmapped() noexcept {
     return count;
 }
 
+std::uint64_t object_changes() noexcept {
+    std::uint64_t changes = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* entry, std::size_t, void* data) {
+            *static_cast<std::uint64_t*>(data) = (entry->dlpi_adds << 32) + entry->dlpi_subs;
+            return 1;
+        },
+        &changes);
+    return changes;
+}
+
 const ElfObject& own_object() noexcept {
     static constinit ElfObject object;
     if (object.symbols == nullptr) {

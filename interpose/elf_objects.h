@@ -36,7 +36,10 @@ struct ElfObject {
     bool contains(std::uintptr_t address) const noexcept { return address >= begin && address < end; }
     // Soname, or the file's base name where it has none.
     const char* name() const noexcept { return soname != nullptr ? soname : base_name(path); }
-    bool is_runtime() const noexcept { return starts_with(name(), "libcudart.so"); }
+    // Python wheels that carry a library of others' rename it: libcudart-d0da41ae.so.11.0 (auditwheel).
+    bool is_runtime() const noexcept {
+        return starts_with(name(), "libcudart.so") || starts_with(name(), "libcudart-");
+    }
     bool is_driver() const noexcept { return starts_with(name(), "libcuda.so"); }
     // Address of a defined function or object, or null. The first definition of that name, whatever its version.
     void* find(const char* symbol) const noexcept;
@@ -61,6 +64,8 @@ bool has_process_started() noexcept;
 
 // Changes whenever an object was unmapped; 0 when unknown.
 std::uint64_t objects_unmapped() noexcept;
+// Changes whenever an object was mapped or unmapped.
+std::uint64_t object_changes() noexcept;
 
 // This library's own object.
 const ElfObject& own_object() noexcept;

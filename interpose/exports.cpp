@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "elf_objects.h"
+#include "imports.h"
 #include "lifecycle.h"
 #include "options.h"
 #include "shapes.h"
@@ -19,6 +20,19 @@ extern "C" {
 }
 
 namespace pincheck {
+
+int find_export(const char* name) noexcept {
+    if (name[0] != 'c' || name[1] != 'u') {
+        return -1;
+    }
+    for (std::size_t i = 0; i < kApiCount; ++i) {
+        if (same_text(kApis[i].symbol, name)) {
+            return static_cast<int>(i);
+        }
+    }
+    return -1;
+}
+
 namespace {
 
 constexpr std::uintptr_t kPage = 4096;
@@ -80,18 +94,6 @@ std::uint32_t symbol_count(const ElfObject& object) noexcept {
     return last + 1;
 }
 
-int find_api(const char* name) noexcept {
-    if (name[0] != 'c' || name[1] != 'u') {
-        return -1;
-    }
-    for (std::size_t i = 0; i < kApiCount; ++i) {
-        if (same_text(kApis[i].symbol, name)) {
-            return static_cast<int>(i);
-        }
-    }
-    return -1;
-}
-
 // Turns our own exports into IFUNCs, in the symbol table that the loader reads.
 void make_exports_ifuncs(const ElfObject& self) noexcept {
     const std::uint32_t count = symbol_count(self);
@@ -107,7 +109,7 @@ void make_exports_ifuncs(const ElfObject& self) noexcept {
         if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) {
             continue;
         }
-        const int api = find_api(self.strings + symbol.st_name);
+        const int api = find_export(self.strings + symbol.st_name);
         if (api >= 0) {
             symbol.st_value = reinterpret_cast<std::uintptr_t>(kResolvers[api]) - self.base;
             symbol.st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol.st_info), STT_GNU_IFUNC);
@@ -116,72 +118,27 @@ void make_exports_ifuncs(const ElfObject& self) noexcept {
     raw_mprotect(begin, end - begin, PROT_READ);
 }
 
-struct Relocations {
-    const ElfW(Rela) * entries = nullptr;
-    std::size_t count = 0;
-};
-
 // Objects relocated before us hold the plain wrapper's address. Where the true answer is another one (no CUDA, or a
 // library of the user's own), put it there.
 void correct_early_bindings(const ElfObject& object) noexcept {
-    if (object.dynamic == nullptr || object.symbols == nullptr || object.gnu_hash == nullptr) {
-        return;
-    }
-    // Undefined symbols lie before the hashed ones.
-    bool refers = false;
-    for (std::uint32_t i = 1; i < object.gnu_hash[1] && !refers; ++i) {
-        refers = find_api(object.strings + object.symbols[i].st_name) >= 0;
-    }
-    if (!refers) {
-        return;
-    }
-    Relocations parts[2];
-    for (const ElfW(Dyn)* entry = object.dynamic; entry->d_tag != DT_NULL; ++entry) {
-        switch (entry->d_tag) {
-            case DT_RELA:
-                parts[0].entries = reinterpret_cast<const ElfW(Rela)*>(entry->d_un.d_ptr);
-                break;
-            case DT_RELASZ:
-                parts[0].count = entry->d_un.d_val / sizeof(ElfW(Rela));
-                break;
-            case DT_JMPREL:
-                parts[1].entries = reinterpret_cast<const ElfW(Rela)*>(entry->d_un.d_ptr);
-                break;
-            case DT_PLTRELSZ:
-                parts[1].count = entry->d_un.d_val / sizeof(ElfW(Rela));
-                break;
-            default:
-                break;
+    const auto listed = [](const char* symbol) { return find_export(symbol) >= 0; };
+    for_each_import(object, listed, [](const char* symbol, std::uintptr_t* slot) {
+        const auto api = static_cast<Api>(find_export(symbol));
+        const auto wrapper = reinterpret_cast<std::uintptr_t>(kWrappers[index_of(api)]);
+        if (*slot != wrapper) {
+            return;  // lazily bound, or bound to something else
         }
-    }
-    for (const Relocations& part : parts) {
-        for (std::size_t i = 0; part.entries != nullptr && i < part.count; ++i) {
-            const ElfW(Rela)& relocation = part.entries[i];
-            const auto type = ELF64_R_TYPE(relocation.r_info);
-            if (type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT && type != R_X86_64_64) {
-                continue;
-            }
-            const int api = find_api(object.strings + object.symbols[ELF64_R_SYM(relocation.r_info)].st_name);
-            if (api < 0) {
-                continue;
-            }
-            auto* slot = reinterpret_cast<std::uintptr_t*>(object.base + relocation.r_offset);
-            const auto wrapper = reinterpret_cast<std::uintptr_t>(kWrappers[api]);
-            if (*slot != wrapper) {
-                continue;  // lazily bound, or bound to something else
-            }
-            const auto right = reinterpret_cast<std::uintptr_t>(resolve_export(static_cast<Api>(api)));
-            if (right == wrapper) {
-                continue;
-            }
-            // The slot may lie in a page that the loader has made read-only (RELRO); it stays writable then, which is
-            // how a lazily bound library would have it.
-            const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(slot) & ~(kPage - 1);
-            if (raw_mprotect(page, kPage, PROT_READ | PROT_WRITE) == 0) {
-                *slot = right;
-            }
+        const auto right = reinterpret_cast<std::uintptr_t>(resolve_export(api));
+        if (right == wrapper) {
+            return;
         }
-    }
+        // The slot may lie in a page that the loader has made read-only (RELRO); it stays writable then, which is how a
+        // lazily bound library would have it.
+        const std::uintptr_t page = reinterpret_cast<std::uintptr_t>(slot) & ~(kPage - 1);
+        if (raw_mprotect(page, kPage, PROT_READ | PROT_WRITE) == 0) {
+            *slot = right;
+        }
+    });
 }
 
 bool is_self(const ElfObject& object) noexcept {

@@ -24,6 +24,9 @@ void* resolve_export(Api api) noexcept;
 // symbol.
 bool defined_before_us(Api api) noexcept;
 
+// The row whose exported symbol has this name; -1: none. No libc call.
+int find_export(const char* name) noexcept;
+
 // True when `address` is one of our wrappers.
 bool is_wrapper(const void* address) noexcept;
 

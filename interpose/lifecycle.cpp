@@ -16,6 +16,7 @@
 #include <ctime>
 #include <new>
 
+#include "bypass.h"
 #include "clock.h"
 #include "coverage.h"
 #include "elf_objects.h"
@@ -92,7 +93,7 @@ void* write_reports(void* data) {
             unmapped = now;
             forget_callers();
         }
-        note_libraries(*writer.state);
+        note_libraries(*writer.state, finish);
         writer.file.write(writer.state->image, now_ns(), state);
         if (finish && writer.finished.load(std::memory_order_relaxed) == 0) {
             set_and_wake(writer.finished);
@@ -183,12 +184,12 @@ void complain_about(Writer& writer) noexcept {
 }
 
 // The one thread that won: everything that may take a lock of the loader's happens here, after the State is visible.
-void finish_start(State& state) noexcept {
+void finish_start(State& state, bool at_end) noexcept {
     if (options().complaint[0] != '\0' && !state.after_fork) {
         say(Level::problem, "%s", options().complaint);
     }
     record_process(state);
-    if (!state.after_fork && options().stacks) {
+    if (!state.after_fork && !at_end && options().stacks) {
         open_unwinder();
     }
     note_start(state);
@@ -222,8 +223,24 @@ __attribute__((constructor)) void on_load() {
     start_settings();
 }
 
+State* start(bool at_end) noexcept;
+
+// No call was seen. Is that because they went past us? Then the report says so: without one a blind run would look like
+// one that used no CUDA. Not in a fork's child, whose parent has told it.
+State* start_if_blind() noexcept {
+    if (g_generation.load() != 0) {
+        return nullptr;
+    }
+    find_bypasses();
+    return bypassed(0) != nullptr ? start(true) : nullptr;
+}
+
 __attribute__((destructor)) void on_exit() {
     State* state = current_state();
+    if (state == nullptr) {
+        const KeepErrno keep;
+        state = start_if_blind();
+    }
     Writer* writer = g_writer.load(std::memory_order_acquire);
     // A fork's child that is inert has its parent's writer in its memory, but not the thread.
     if (state == nullptr || writer == nullptr || writer->state != state || writer->pid != getpid()) {
@@ -235,9 +252,7 @@ __attribute__((destructor)) void on_exit() {
     complain_about(*writer);
 }
 
-}  // namespace
-
-State* start() noexcept {
+State* start(bool at_end) noexcept {
     const KeepErrno keep;
     process_started();
     LifePage* page = life_page();
@@ -259,8 +274,14 @@ State* start() noexcept {
         return nullptr;
     }
     page->state.store(state, std::memory_order_release);
-    finish_start(*state);
+    finish_start(*state, at_end);
     return state;
+}
+
+}  // namespace
+
+State* start() noexcept {
+    return start(false);
 }
 
 }  // namespace pincheck

@@ -1,6 +1,7 @@
 // From "not one CUDA call yet" to the end of the process.
 //
-//   inert     no State: no file, no thread. Look-ups (dlsym, cuGetProcAddress) change nothing.
+//   inert     no State: no file, no thread. Look-ups (dlsym, cuGetProcAddress) change nothing. A process that ends so
+//             while CUDA calls went past the tool (bypass.h) makes a State then, to leave a report that says so.
 //   running   the first intercepted call made a State, the tool thread creates the file and writes it every 250 ms.
 //   ended     the exit handlers ran: what was known then is written, the file says `ended`. Hooks go on as before
 //   (other
@@ -42,5 +43,6 @@ inline State* state_or_start() noexcept {
 // Ways by which calls reach the hooks; recorded once each as coverage.
 enum class Route : std::uint32_t { exported_runtime, exported_driver, dlsym, lookup };
 void note_route(Route route) noexcept;
+bool route_seen(Route route) noexcept;
 
 }  // namespace pincheck

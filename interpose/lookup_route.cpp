@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "bypass.h"
 #include "coverage.h"
 #include "elf_objects.h"
 #include "exports.h"
@@ -65,8 +66,12 @@ int replace_looked_up(int status, const Lookup& lookup) noexcept {
     static std::atomic<std::uintptr_t> last_caller{0};
     if (last_caller.exchange(lookup.caller.return_address, std::memory_order_relaxed) != lookup.caller.return_address) {
         note_lookup_from(lookup.caller.return_address);
+        note_asker(lookup.caller.return_address);
     }
     if (!is_listed(lookup.name)) {
+        if (moves_memory(lookup.name)) {
+            note_unlisted(lookup.name);
+        }
         return status;
     }
     int row = row_for_address(*lookup.function);

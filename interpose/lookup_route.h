@@ -19,6 +19,9 @@ struct Lookup {
 // Puts our wrapper in the place of a listed function. Returns `status`. errno is kept.
 int replace_looked_up(int status, const Lookup& lookup) noexcept;
 
+// libc's dlsym, for questions of the tool's own: no other library that defines one hears of them.
+void* libc_dlsym(void* handle, const char* name) noexcept;
+
 // The row for an address that the driver returned: by the address itself, among the exported functions; failing that,
 // by name, version and per-thread flag for versions that the list knows. -1: none, pass through.
 int row_for_address(const void* address) noexcept;

@@ -59,18 +59,6 @@ std::uint64_t identity_of(const ElfObject& object) noexcept {
     return hasher.result().low;
 }
 
-// How many objects were mapped and unmapped so far; changes with every dlopen and dlclose.
-std::uint64_t object_changes() noexcept {
-    std::uint64_t changes = 0;
-    dl_iterate_phdr(
-        [](dl_phdr_info* entry, std::size_t, void* data) {
-            *static_cast<std::uint64_t*>(data) = (entry->dlpi_adds << 32) + entry->dlpi_subs;
-            return 1;
-        },
-        &changes);
-    return changes;
-}
-
 }  // namespace
 
 ModuleTable::~ModuleTable() {

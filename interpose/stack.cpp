@@ -10,6 +10,7 @@
 #include <initializer_list>
 
 #include "log.h"
+#include "lookup_route.h"
 
 namespace pincheck {
 namespace {
@@ -55,7 +56,7 @@ void open_unwinder() noexcept {
     if (library == nullptr) {
         library = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
     }
-    void* function = library != nullptr ? dlsym(library, "unw_backtrace") : nullptr;
+    void* function = library != nullptr ? libc_dlsym(library, "unw_backtrace") : nullptr;
     if (function == nullptr) {
         const char* why = dlerror();
         std::snprintf(g_problem, sizeof(g_problem), "%s", why != nullptr ? why : "unw_backtrace is missing");

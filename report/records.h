@@ -226,6 +226,8 @@ enum class CoverageKind : std::uint32_t {
     no_unwinder = 4,      // libunwind is missing: stacks are one frame deep; text: why
     exports_off = 5,
     foreign_provider = 6,  // another library defines a listed function; calls to it are not seen; text: name and path
+    bypassed = 7,  // an object's CUDA calls do not come to the hooks; text: its path and what it found by itself
+    unlisted = 8,  // a function outside the list that moves or sets memory was found, perhaps called; text: its name
 };
 
 // What the tool could see, or could not.

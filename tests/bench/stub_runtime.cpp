@@ -11,6 +11,7 @@ namespace {
 
 struct Driver {
     int (*upload)(std::uint64_t, const void*, std::size_t, void*) = nullptr;
+    int (*next_upload)(std::uint64_t, const void*, std::size_t, void*) = nullptr;
     int (*wait)(void*) = nullptr;
     int (*pin)(void**, std::size_t, unsigned) = nullptr;
 
@@ -23,6 +24,7 @@ struct Driver {
             std::abort();
         }
         look_up("cuMemcpyHtoDAsync", reinterpret_cast<void**>(&upload), 3020, 0, nullptr);
+        look_up("cuMemcpyNextAsync", reinterpret_cast<void**>(&next_upload), 13000, 0, nullptr);
         look_up("cuStreamSynchronize", reinterpret_cast<void**>(&wait), 2000, 0, nullptr);
         look_up("cuMemHostAlloc", reinterpret_cast<void**>(&pin), 2020, 0, nullptr);
     }
@@ -37,6 +39,9 @@ const Driver& driver() {
 
 EXPORT int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int, void* stream) {
     return driver().upload(reinterpret_cast<std::uintptr_t>(to), from, bytes, stream);
+}
+EXPORT int cudaMemcpyNextAsync(void* to, const void* from, std::size_t bytes, void* stream) {
+    return driver().next_upload(reinterpret_cast<std::uintptr_t>(to), from, bytes, stream);
 }
 EXPORT int cudaStreamSynchronize(void* stream) {
     return driver().wait(stream);

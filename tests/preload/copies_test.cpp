@@ -214,20 +214,6 @@ TEST(CopiesWrapped, StackStartsInTheWrapperAndGoesOnToItsCaller) {
     EXPECT_EQ(copies(report, Direction::host_to_device, MemoryClass::pinned).calls, 4u);
 }
 
-// A plugin opened RTLD_DEEPBIND looks its symbols up in itself and what it needs, dlsym included: no preload library
-// sees its calls. What must not be is a report that looks like a clean run.
-TEST(CopiesWithDeepbind, I6_AreCoveredOrLeaveNoReport) {
-    Command command;
-    command.arguments = {program_path("plugin_host"), program_path("libcopies_plugin_hidden.so"), "deepbind"};
-    const FinishedRun with(command);
-    const FinishedRun without(command.without_tool());
-    ASSERT_TRUE(with.outcome().exited(0)) << describe(with.outcome());
-    EXPECT_EQ(with.outcome().out, without.outcome().out);
-    for (const auto& [name, report] : with.reports()) {
-        EXPECT_EQ(differences_from_ledger(report, with.outcome().out), "") << name;
-    }
-}
-
 // Two runtimes of different major versions in one process: each caller's calls go to its own.
 TEST(TwoRuntimes, I6_EachCallerKeepsItsOwn) {
     Command command;

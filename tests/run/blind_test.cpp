@@ -91,6 +91,32 @@ TEST(Launcher, EmptyEnvironment) {
     expect_blind({"/usr/bin/env", "-i", "/bin/true"}, "env -i NAME=VALUE");
 }
 
+// ---- Calls that go past the library, in a process that has it
+
+TEST(BlindObject, I6_DeepbindPluginLeavesNoConclusion) {
+    for (const char* plugin :
+         {"libcopies_plugin_hidden.so", "libcopies_plugin_static.so", "libcopies_plugin_driver.so"}) {
+        for (const std::vector<std::string>& flags :
+             {std::vector<std::string>{"--check"}, {"--check", "--allow-no-cuda"}}) {
+            const FinishedRun check(
+                run_command(flags, {program_path("plugin_host"), program_path(plugin), "deepbind"}));
+            EXPECT_TRUE(check.outcome().exited(3)) << describe(check.outcome());
+            EXPECT_TRUE(has(check.outcome().err, "were not seen: it finds functions past libpincheck.so"))
+                << check.outcome().err;
+        }
+    }
+}
+// Found, perhaps never called: named, and no reason to fail.
+TEST(BlindObject, I2_FunctionsOutsideTheListPassAndAreNamed) {
+    Command command = run_command({"--check"}, {program_path("unlisted_copies"), "linked"});
+    command.environment["LD_LIBRARY_PATH"] = PINCHECK_TEST_BENCH;
+    const FinishedRun check(command);
+    EXPECT_TRUE(check.outcome().exited(0)) << describe(check.outcome());
+    EXPECT_TRUE(has(check.outcome().err, "functions outside the list, where the program calls them"))
+        << check.outcome().err;
+    EXPECT_TRUE(has(check.outcome().err, "cudaMemcpyNextAsync")) << check.outcome().err;
+}
+
 // ---- Descendants that use CUDA without the tool
 
 const std::string kBlindChild = "env -i LD_LIBRARY_PATH=\"$LD_LIBRARY_PATH\" \"$0\" return";

@@ -183,8 +183,11 @@ TEST(Blind, with_functions_that_were_not_seen) {
         maker.loaded.capture.processes[0].coverage.push_back({kind, "cuMemcpyHtoDAsync"});
         expect_blind(maker, "copies through cuMemcpyHtoDAsync were not seen");
     }
-    for (const CoverageKind kind :
-         {CoverageKind::library, CoverageKind::route, CoverageKind::no_unwinder, CoverageKind::exports_off}) {
+    CaptureMaker bypassed;
+    bypassed.loaded.capture.processes[0].coverage.push_back({CoverageKind::bypassed, "/opt/plugin.so (dlsym)"});
+    expect_blind(bypassed, "CUDA calls of /opt/plugin.so (dlsym) were not seen");
+    for (const CoverageKind kind : {CoverageKind::library, CoverageKind::route, CoverageKind::no_unwinder,
+                                    CoverageKind::exports_off, CoverageKind::unlisted}) {
         CaptureMaker maker;
         maker.loaded.capture.processes[0].coverage.push_back({kind, "x"});
         EXPECT_EQ(maker.judged().verdict, Verdict::pass);

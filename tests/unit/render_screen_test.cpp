@@ -155,6 +155,20 @@ TEST(Screen, names_what_was_not_seen) {
     expect_golden("not_seen", screen(job));
 }
 
+TEST(Screen, names_functions_outside_the_list_and_what_goes_past_the_tool) {
+    Job job = failing_job();
+    for (const char* name : {"cuMemcpyA", "cuMemcpyB", "cuMemcpyC", "cuMemcpyD", "cuMemcpyE", "cuMemcpyF"}) {
+        job.capture().processes[0].coverage.push_back({report::CoverageKind::unlisted, name});
+    }
+    job.capture().processes[0].coverage.push_back({report::CoverageKind::bypassed, "/opt/p.so (dlsym)"});
+    const std::string text = screen(job);
+    EXPECT_NE(text.find("CUDA calls that go past the tool: /opt/p.so (dlsym)\n"), text.npos) << text;
+    EXPECT_NE(text.find("functions outside the list, where the program calls them: cuMemcpyA,\n"
+                        "                cuMemcpyB, cuMemcpyC, cuMemcpyD and 2 more\n"),
+              text.npos)
+        << text;
+}
+
 TEST(Screen, repeats_no_reason_among_what_was_not_seen) {
     Job job = failing_job();
     job.capture().processes[0].losses = {{report::Loss::sites, 7, 0}};

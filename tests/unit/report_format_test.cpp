@@ -209,7 +209,7 @@ TEST(FormatDocument, names_enumerators_as_the_program_shows_them) {
     expect_names<Direction>(meanings, "SiteRecord.direction", 5);
     expect_names<StreamKind>(meanings, "SiteRecord.stream", 3);
     expect_names<MemoryClass>(meanings, "Memory.kind", 7);
-    expect_names<CoverageKind>(meanings, "CoverageRecord.kind", 6);
+    expect_names<CoverageKind>(meanings, "CoverageRecord.kind", 8);
     expect_names<RangeKind>(meanings, "RangeSlot.kind", 3);
     expect_names<Loss>(meanings, "LossSlot.kind", kLossKinds - 1);
 }

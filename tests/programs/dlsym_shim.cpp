@@ -1,0 +1,34 @@
+// Another preloaded library that defines dlsym, as profilers and game overlays do. It counts the names that are not
+// CUDA's and asks libc's own, found
+// by its version, so that a tool behind it in LD_PRELOAD is passed over; or, with DLSYM_SHIM_NEXT, the next dlsym there
+// is. Names of its own are not answered.
+#include <dlfcn.h>
+
+#include <cstdio>
+
+namespace {
+
+using Dlsym = void* (*)(void*, const char*);
+int asked = 0;
+
+Dlsym real() {
+#ifdef DLSYM_SHIM_NEXT
+    // libc's would return this very function for RTLD_NEXT of a name that only it knows: so take the next by hand.
+    static const auto found =
+        reinterpret_cast<Dlsym>(reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"))(RTLD_NEXT, "dlsym"));
+#else
+    static const auto found = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+#endif
+    return found;
+}
+
+__attribute__((destructor)) void say() {
+    std::printf("shim was asked %d\n", asked);
+}
+
+}  // namespace
+
+extern "C" void* dlsym(void* handle, const char* name) noexcept {
+    asked += name[0] == 'c' && name[1] == 'u' ? 0 : 1;
+    return real()(handle, name);
+}
