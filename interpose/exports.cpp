@@ -3,12 +3,14 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "elf_objects.h"
 #include "imports.h"
 #include "lifecycle.h"
 #include "options.h"
+#include "real.h"
 #include "shapes.h"
 
 // The wrappers themselves (runtime_hooks.cpp, driver_hooks.cpp).
@@ -43,9 +45,25 @@ void* const kWrappers[] = {
 #undef PINCHECK_API
 };
 
+// An object that was opened after another was closed may lie where that one lay: what is known of its return addresses
+// is of the other's, and leads to a runtime that may be gone (measured: a plugin closed and opened with its runtime
+// crashed within the 250 ms after which the tool thread would have noticed). Its references come by here before its
+// first call.
+void forget_callers_after_a_close() noexcept {
+    static std::atomic<std::uint64_t> seen{0};
+    if (has_process_started()) {
+        const std::uint64_t unmapped = objects_unmapped();
+        if (seen.load(std::memory_order_relaxed) != unmapped) {
+            seen.store(unmapped, std::memory_order_relaxed);
+            forget_callers();
+        }
+    }
+}
+
 // What the loader calls for an export once it is an IFUNC. Must work in any thread, with the loader's locks held.
 template <Api A>
 void* resolver() {
+    forget_callers_after_a_close();
     return resolve_export(A);
 }
 

@@ -259,6 +259,10 @@ State* start(bool at_end) noexcept {
     if (page == nullptr || page->gave_up.load(std::memory_order_acquire) != 0) {
         return nullptr;
     }
+    if (is_set_id()) {
+        page->gave_up.store(1, std::memory_order_release);  // no file with other rights than the user's own
+        return nullptr;
+    }
     std::uint32_t expected = 0;
     if (!page->starting.compare_exchange_strong(expected, 1)) {
         while (page->state.load(std::memory_order_acquire) == nullptr && page->gave_up.load() == 0) {

@@ -6,7 +6,7 @@
 //   ended     the exit handlers ran: what was known then is written, the file says `ended`. Hooks go on as before
 //   (other
 //             exit handlers may still call CUDA), the tool thread too, until the process is gone.
-//   gave up   memory or a thread was refused at the start: hooks only pass through.
+//   gave up   memory or a thread was refused at the start, or this is a set-id process: hooks only pass through.
 //
 // A fork's child is inert again: the page that holds the State's address is MADV_WIPEONFORK, which detects fork, _Fork
 // and raw clone alike. The child of a process that was running makes no CUDA call of its own and does not unwind.

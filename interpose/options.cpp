@@ -147,19 +147,6 @@ const char* const* environment() noexcept {
     return words + 1 + argc + 1;
 }
 
-bool is_set_id() noexcept {
-    const char* const* word = environment();
-    while (*word != nullptr) {
-        ++word;
-    }
-    for (const auto* entry = reinterpret_cast<const Elf64_auxv_t*>(word + 1); entry->a_type != AT_NULL; ++entry) {
-        if (entry->a_type == AT_SECURE) {
-            return entry->a_un.a_val != 0;
-        }
-    }
-    return false;
-}
-
 // Calls `visit(key, value)` for each key=value of `text`.
 template <class F>
 void for_each_option(const char* text, F&& visit) noexcept {
@@ -194,6 +181,23 @@ bool early_switch(const char* name) noexcept {
 }
 
 }  // namespace
+
+bool is_set_id() noexcept {
+    const char* const* word = environment();
+    while (*word != nullptr) {
+        ++word;
+    }
+    // For a set-id process the loader takes variables out of the environment, which leaves as many null words behind it.
+    while (*word == nullptr) {
+        ++word;
+    }
+    for (const auto* entry = reinterpret_cast<const Elf64_auxv_t*>(word); entry->a_type != AT_NULL; ++entry) {
+        if (entry->a_type == AT_SECURE) {
+            return entry->a_un.a_val != 0;
+        }
+    }
+    return false;
+}
 
 Options parse_options(const char* text) noexcept {
     Options result;

@@ -36,6 +36,9 @@ inline const Options& options() noexcept {
 bool exports_wanted() noexcept;
 bool dlsym_wanted() noexcept;
 
+// The process runs with other rights than its user's (AT_SECURE): options are not read, and the tool stays inert.
+bool is_set_id() noexcept;
+
 // Value of an environment variable as the process was started with, or null. Null for set-id processes.
 const char* start_environment(const char* name) noexcept;
 

@@ -91,7 +91,10 @@ PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t 
     bytes = bytes == 0 ? 1 : bytes;
     const Driver* known = driver();
     if (!may_ask || known == nullptr || known->pointer_get_attributes == nullptr) {
-        return classify_by_map(state, pointer, bytes);
+        PointerClass result = classify_by_map(state, pointer, bytes);
+        // A runtime loads the driver in the process's first call, which may be a copy.
+        result.ask_again = may_ask && known == nullptr && result.memory.kind == MemoryClass::unknown;
+        return result;
     }
     PointerClass result;
     const Answer answer = ask(*known, pointer);

@@ -11,6 +11,7 @@
 
 #include "log.h"
 #include "lookup_route.h"
+#include "unwinder_memory.h"
 
 namespace pincheck {
 namespace {
@@ -61,6 +62,9 @@ void open_unwinder() noexcept {
         const char* why = dlerror();
         std::snprintf(g_problem, sizeof(g_problem), "%s", why != nullptr ? why : "unw_backtrace is missing");
     }
+    if (function != nullptr) {
+        replace_unwinder_pipe(function);
+    }
     g_backtrace = reinterpret_cast<UnwBacktrace>(function);
     g_state.store(function != nullptr ? Unwinder::ready : Unwinder::missing, std::memory_order_release);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -82,6 +86,7 @@ void unwind(const Caller& caller, std::size_t depth, Backtrace& trace) noexcept 
     if (depth <= 1 || unwinder() != Unwinder::ready) {
         return;
     }
+    const KeepErrno keep;  // frames without unwind tables cost system calls that fail
     // The tool's own frames come first: four in optimised builds, more without inlining.
     void* frames[kMaxDepth + kMaxOwnFrames];
     std::size_t count = 0;
