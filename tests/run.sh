@@ -43,7 +43,7 @@ needed=(
     "libunwind-dev:/usr/include/libunwind.h" "libfmt-dev:/usr/include/fmt/format.h"
     "libgtest-dev:/usr/include/gtest/gtest.h" "libdw-dev:/usr/include/elfutils/libdwfl.h"
     "libcli11-dev:/usr/include/CLI/CLI.hpp" "nlohmann-json3-dev:/usr/include/nlohmann/json.hpp"
-    "libbenchmark-dev:/usr/include/benchmark/benchmark.h"
+    "libbenchmark-dev:/usr/include/benchmark/benchmark.h" "musl-tools:musl-gcc"
 )
 
 present() {

@@ -83,7 +83,14 @@ EXPORT int cuPointerGetAttributes(unsigned count, const int* attributes, void** 
     }
     return 0;
 }
+// What a test wants to happen inside a call: a longjmp, an exception, the thread's end.
+extern "C" {
+__attribute__((visibility("default"))) void (*stub_in_copy)() = nullptr;
+}
 EXPORT int cuMemcpyHtoDAsync_v2(std::uint64_t, const void*, std::size_t, void*) {
+    if (stub_in_copy != nullptr) {
+        stub_in_copy();
+    }
     return 0;
 }
 EXPORT int cuMemcpyDtoHAsync_v2(void*, std::uint64_t, std::size_t, void*) {

@@ -63,7 +63,8 @@ TEST_P(Fork, K3_ProgramIsTheSameAndTheParentsFileIsWhole) {
 
 INSTANTIATE_TEST_SUITE_P(Mode, Fork,
                          testing::Values("before-exit", "before-_exit", "after-exit", "after-_exit", "after-exec",
-                                         "after-idle", "after-busy", "vfork-exec", "raw-clone"),
+                                         "after-idle", "after-busy", "vfork-exec", "raw-clone", "after-_Fork",
+                                         "posix_spawn", "after-load-exit", "after-load-_exit"),
                          [](const auto& of_test) {
                              std::string name = of_test.param;
                              std::replace(name.begin(), name.end(), '-', '_');
@@ -97,13 +98,28 @@ TEST(ForkAfterCuda, K3_ChildsFileIsFlagged) {
     EXPECT_TRUE(child.ranges.empty());
 }
 
+// Twenty of them, made while four threads are in the middle of copies.
+TEST(ForkAfterCuda, K3_EachChildOfABusyParentHasItsOwnFile) {
+    const Family family = family_of(FinishedRun(fork_mode("after-load-exit")));
+    ASSERT_EQ(family.children.size(), 20u);
+    for (const Report& child : family.children) {
+        ASSERT_TRUE(child.process);
+        EXPECT_EQ(child.process->after_cuda_fork, 1u);
+        EXPECT_EQ(child.header.state, FileState::ended);
+        const Totals all = totals(child, [](const SiteRecord& site) { return site.kind == SiteKind::copy; });
+        EXPECT_EQ(all.calls, 10u);
+        EXPECT_EQ(all.failed, 10u);
+        EXPECT_EQ(lost(child, Loss::unrecorded) + lost(child, Loss::counters) + lost(child, Loss::threads), 0u);
+    }
+}
+
 TEST(ForkAfterCuda, K3_ChildWithoutACallLeavesNoFile) {
     EXPECT_EQ(family_of(FinishedRun(fork_mode("after-idle"))).children.size(), 0u);
     EXPECT_EQ(family_of(FinishedRun(fork_mode("after-busy"))).children.size(), 0u);
 }
 
 TEST(ForkAfterCuda, K3_ExecdChildIsAProgramOfItsOwn) {
-    for (const char* mode : {"after-exec", "vfork-exec"}) {
+    for (const char* mode : {"after-exec", "vfork-exec", "posix_spawn"}) {
         const Family family = family_of(FinishedRun(fork_mode(mode)));
         ASSERT_EQ(family.children.size(), 1u) << mode;
         EXPECT_EQ(copies(family.children.front(), Direction::host_to_device).calls, 6u) << mode;

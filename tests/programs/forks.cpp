@@ -1,9 +1,11 @@
 // Forks before or after its first CUDA call; the child makes 5 + 5 uploads and ends; the parent waits for it and has
 // made 10 + 10 before (mode after-*) and 5 + 5 afterwards.
 // Modes: before-exit, before-_exit, after-exit, after-_exit, after-exec, after-idle (the child makes no CUDA call),
-// after-busy (another thread of the parent copies all the while), vfork-exec, raw-clone.
+// after-busy (another thread of the parent copies all the while), vfork-exec, raw-clone, after-_Fork, posix_spawn,
+// after-load-exit and after-load-_exit (four threads copy while twenty children come to be, and these make calls too).
 // Must be recorded: the parent's 15 + 15 in one file; a child's calls in its own, flagged as "after a CUDA fork" where
 // the parent had used CUDA; nothing for a child without a CUDA call.
+#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "small.h"
 
@@ -57,6 +60,16 @@ __attribute__((noinline)) pid_t vfork_and_exec(const char* name) {
     return pid;
 }
 
+pid_t spawn(const char* name) {
+    char* const arguments[] = {const_cast<char*>(name), const_cast<char*>("plain"), nullptr};
+    pid_t pid = -1;
+    return posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, arguments, environ) == 0 ? pid : -1;
+}
+
+bool has(const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -79,15 +92,15 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
 
     std::atomic<bool> stop = false;
-    std::thread busy;
-    if (ends_with(mode, "-busy")) {
-        busy = std::thread([&] {
+    std::vector<std::thread> busy;
+    for (int i = 0; i < (has(mode, "-load") ? 4 : ends_with(mode, "-busy") ? 1 : 0); ++i) {
+        busy.emplace_back([&] {
             while (!stop) {
                 small_upload_pinned(small, 1);
             }
         });
     }
-    int children = ends_with(mode, "-busy") ? 20 : 1;
+    int children = busy.empty() ? 1 : 20;
     int status = 0;
     bool clean = true;
     for (; children > 0; --children) {
@@ -96,6 +109,10 @@ int main(int argc, char** argv) {
             pid = vfork_and_exec(argv[0]);
         } else if (mode == "raw-clone") {
             pid = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+        } else if (mode == "posix_spawn") {
+            pid = spawn(argv[0]);
+        } else if (ends_with(mode, "-_Fork")) {
+            pid = _Fork();
         } else {
             pid = fork();
         }
@@ -105,9 +122,9 @@ int main(int argc, char** argv) {
         waitpid(pid, &status, 0);
         clean = clean && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
-    if (busy.joinable()) {
-        stop = true;
-        busy.join();
+    stop = true;
+    for (std::thread& thread : busy) {
+        thread.join();
     }
     if (before) {
         small = small_start();

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -68,6 +69,25 @@ TEST_F(BlindTarget, K6_Musl) {
                       "#include <cstdlib>\nint main() { return std::getenv(\"LD_PRELOAD\") != nullptr; }",
                       "-Wl,--dynamic-linker=" + loader.string()));
     EXPECT_TRUE(FinishedRun(run_command({}, {folder_.path() / "shows"})).outcome().exited(0));
+}
+
+// A real one (Debian's musl-tools), run by its own loader: unchanged, and said.
+TEST_F(BlindTarget, K6_RealMusl) {
+    if (std::system("command -v musl-gcc >/dev/null") != 0) {
+        GTEST_SKIP() << "no musl-gcc here";
+    }
+    const fs::path program = folder_.path() / "musl";
+    const fs::path source = folder_.path() / "musl.c";
+    std::ofstream(source) << "#include <stdio.h>\n#include <stdlib.h>\nint main(void) {\n"
+                             "    puts(getenv(\"LD_PRELOAD\") ? \"preloaded\" : \"alone\");\n    return 5;\n}\n";
+    const std::string compile = "musl-gcc -o '" + program.string() + "' '" + source.string() + "'";
+    ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
+    expect_blind({program}, "musl", 5);
+    const FinishedRun look(run_command({}, {program}));
+    EXPECT_EQ(look.outcome().out, "alone\n");
+    // Passed on by a shell that has the library: musl's loader does not find the C library that it was built for.
+    ASSERT_EQ(std::system((compile + " -static").c_str()), 0);
+    expect_blind({program}, "linked statically", 5);
 }
 
 // Programs named like launchers, which start nothing.
