@@ -66,37 +66,32 @@ int exit_status_of(Verdict verdict, int violated) {
     return 3;
 }
 
-void add_policy_options(CLI::App& verb, PolicyOptions& options) {
-    verb.add_flag("--strict", options.strict, "Gate everything: warnings, and copies of libraries and vendors too");
-    verb.add_flag("--allow-staged", options.allow_staged,
-                  "Exempt pageable uploads up to 2 MiB that were measured not to wait");
-    verb.add_flag("--allow-no-cuda", options.allow_no_cuda, "A program that made no CUDA call passes");
-    verb.add_option("--fail-on", options.fail_on,
-                    "What gates instead of the default: rules, error or warning, separated by commas")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name("RULE[,RULE]")
-        ->check(CLI::Validator(check_name, "", "fail-on"));
+void add_policy_options(Verb verb, PolicyOptions& options) {
+    verb.flag("--strict", options.strict, "Gate everything: warnings, and copies of libraries and vendors too");
+    verb.flag("--allow-staged", options.allow_staged,
+              "Exempt pageable uploads up to 2 MiB that were measured not to wait");
+    verb.flag("--allow-no-cuda", options.allow_no_cuda, "A program that made no CUDA call passes");
+    verb.list("--fail-on", options.fail_on,
+              "What gates instead of the default: rules, error or warning, separated by commas", "RULE[,RULE]",
+              check_name);
 }
 
-void add_check(CLI::App& app, std::function<int()>& run) {
-    CLI::App* verb = app.add_subcommand("check", "Fail when report files show a copy that is not asynchronous");
-    verb->footer(
+void add_check(CommandLine& line) {
+    Verb verb = line.add_verb("check", "Fail when report files show a copy that is not asynchronous");
+    verb.footer(
         "Fails on errors in code of your own: asynchronous copies from or into pageable memory, and copies across the\n"
         "edge of a registration. 'pincheck explain default-gate' says whose code is whose.\n"
         "Several reports are judged as one: the processes of a job. A folder stands for the *.pcr files in it.\n\n"
         "Exit status: 0 pass; 1 violated; 2 wrong usage, or none of the files can be read; 3 no conclusion: no CUDA\n"
         "call, a file that cannot be read or was cut, or calls that were not recorded.");
     auto options = std::make_shared<CheckOptions>();
-    verb->add_option("FILE", options->look.paths, "Report files (.pcr) or folders of them")->required();
-    add_policy_options(*verb, options->policy);
-    verb->add_option("--exit-code", options->violated, "Exit status for a violation instead of 1")
-        ->type_name("N")
-        ->check(CLI::Range(0, 255));
-    verb->add_flag("--quiet", options->quiet, "Show the verdict in one line");
-    verb->add_flag("--all", options->all, "List every finding, also what does not gate");
-    add_look_options(*verb, options->look);
-    verb->callback([&run, options] { run = [options] { return check(*options); }; });
+    verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
+    add_policy_options(verb, options->policy);
+    verb.number("--exit-code", options->violated, 0, 255, "Exit status for a violation instead of 1", "N");
+    verb.flag("--quiet", options->quiet, "Show the verdict in one line");
+    verb.flag("--all", options->all, "List every finding, also what does not gate");
+    add_look_options(verb, options->look);
+    verb.action([options] { return check(*options); });
 }
 
 }  // namespace pincheck

@@ -1,17 +1,15 @@
 // pincheck check FILES: the gate for reports that are already there.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
-
+#include "command_line.h"
 #include "policy.h"
 
 namespace pincheck {
 
-void add_check(CLI::App& app, std::function<int()>& run);
+void add_check(CommandLine& line);
 
 // The options that decide what gates: --strict, --allow-staged, --allow-no-cuda, --fail-on.
-void add_policy_options(CLI::App& verb, PolicyOptions& options);
+void add_policy_options(Verb verb, PolicyOptions& options);
 
 // Exit status of a verdict: 0, 1 (or what replaces it) or 3.
 int exit_status_of(Verdict verdict, int violated);

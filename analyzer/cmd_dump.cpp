@@ -1,5 +1,6 @@
 #include "cmd_dump.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -32,9 +33,9 @@ int dump_files(const std::vector<std::string>& files) {
 
 }  // namespace
 
-void add_dump(CLI::App& app, std::function<int()>& run) {
-    CLI::App* verb = app.add_subcommand("dump", "Show every record of report files as text, one a line");
-    verb->footer(
+void add_dump(CommandLine& line) {
+    Verb verb = line.add_verb("dump", "Show every record of report files as text, one a line");
+    verb.footer(
         "A line is a kind, a colon and key=value fields:\n"
         "  header process device coverage module stack symbol site counter range thread loss unknown problem\n"
         "Texts are shown with their id (7:\"cudaMemcpyAsync\"), stack frames as file+0xoffset, innermost first.\n"
@@ -44,8 +45,8 @@ void add_dump(CLI::App& app, std::function<int()>& run) {
         "What is damaged, cut or newer than this program is named in problem lines; the rest is shown.\n\n"
         "Exit status: 0 shown, even with problems; 2 wrong usage, or a file that cannot be read.");
     auto files = std::make_shared<std::vector<std::string>>();
-    verb->add_option("FILE", *files, "Report files (.pcr), also of programs that are still running")->required();
-    verb->callback([&run, files] { run = [files] { return dump_files(*files); }; });
+    verb.arguments("FILE", *files, "Report files (.pcr), also of programs that are still running");
+    verb.action([files] { return dump_files(*files); });
 }
 
 }  // namespace pincheck

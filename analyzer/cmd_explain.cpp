@@ -120,13 +120,12 @@ std::vector<std::string> nearest(const std::string& text, const std::vector<std:
     return result;
 }
 
-void add_explain(CLI::App& app, std::function<int()>& run) {
-    CLI::App* verb =
-        app.add_subcommand("explain", "Say what a finding means, what to do about it, and when it is fine");
-    verb->footer("Without a name: the list of names.\n\nExit status: 0 shown; 2 wrong usage, or no such name.");
+void add_explain(CommandLine& line) {
+    Verb verb = line.add_verb("explain", "Say what a finding means, what to do about it, and when it is fine");
+    verb.footer("Without a name: the list of names.\n\nExit status: 0 shown; 2 wrong usage, or no such name.");
     auto slug = std::make_shared<std::string>();
-    verb->add_option("NAME", *slug, "pageable-async-copy, …, default-gate, blind");
-    verb->callback([&run, slug] { run = [slug] { return explain(*slug); }; });
+    verb.argument("NAME", *slug, "pageable-async-copy, …, default-gate, blind", false);
+    verb.action([slug] { return explain(*slug); });
 }
 
 }  // namespace pincheck

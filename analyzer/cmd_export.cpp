@@ -56,19 +56,19 @@ int export_files(const ExportOptions& options) {
 
 }  // namespace
 
-void add_export(CLI::App& app, std::function<int()>& run) {
-    CLI::App* verb = app.add_subcommand("export", "Write what report files show as JSON");
-    verb->footer(
+void add_export(CommandLine& line) {
+    Verb verb = line.add_verb("export", "Write what report files show as JSON");
+    verb.footer(
         "The schema has a number (\"schema\": 1) and is documented in analyzer/json_schema.md.\n"
         "The verdict is in it and does not change the exit status; 'pincheck check' fails where it is \"violated\".\n\n"
         "Exit status: 0 written; 2 wrong usage, none of the files can be read, or the output cannot be written.");
     auto options = std::make_shared<ExportOptions>();
-    verb->add_option("FILE", options->look.paths, "Report files (.pcr) or folders of them")->required();
-    verb->add_option("--format", options->format, "json")->check(CLI::IsMember({"json"}));
-    verb->add_option("-o,--output", options->output, "Write here instead of to standard output")->type_name("FILE");
-    add_policy_options(*verb, options->policy);
-    add_look_options(*verb, options->look);
-    verb->callback([&run, options] { run = [options] { return export_files(*options); }; });
+    verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
+    verb.choice("--format", options->format, {"json"}, "json");
+    verb.text("-o,--output", options->output, "Write here instead of to standard output", "FILE");
+    add_policy_options(verb, options->policy);
+    add_look_options(verb, options->look);
+    verb.action([options] { return export_files(*options); });
 }
 
 }  // namespace pincheck

@@ -1,11 +1,10 @@
 // pincheck export: reports for other programs.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
+#include "command_line.h"
 
 namespace pincheck {
 
-void add_export(CLI::App& app, std::function<int()>& run);
+void add_export(CommandLine& line);
 
 }  // namespace pincheck

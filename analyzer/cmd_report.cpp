@@ -7,30 +7,27 @@
 
 namespace pincheck {
 
-void add_report(CLI::App& app, std::function<int()>& run) {
+void add_report(CommandLine& line) {
     struct Options {
         LookOptions look;
         bool all = false;
     };
-    CLI::App* verb = app.add_subcommand("report", "Show the verdict and the worst places of report files");
-    verb->footer(
+    Verb verb = line.add_verb("report", "Show the verdict and the worst places of report files");
+    verb.footer(
         "Several reports are shown as one: the processes of a job. A folder stands for the *.pcr files in it.\n"
         "This only looks: the verdict does not change the exit status; 'pincheck check' fails where it is FAIL.\n\n"
         "Exit status: 0 shown; 2 wrong usage, or none of the files can be read.");
     auto options = std::make_shared<Options>();
-    verb->add_option("FILE", options->look.paths, "Report files (.pcr) or folders of them")->required();
-    verb->add_flag("--all", options->all, "List every finding, also what does not gate");
-    add_look_options(*verb, options->look);
-    verb->callback([&run, options] {
-        run = [options] {
-            std::optional<Look> look = look_at(options->look);
-            if (!look) {
-                return 2;
-            }
-            look->screen.all = options->all;
-            return exit_status_of(
-                write_stdout(first_screen(look->loaded, look->judgement, look->origins, look->screen)));
-        };
+    verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
+    verb.flag("--all", options->all, "List every finding, also what does not gate");
+    add_look_options(verb, options->look);
+    verb.action([options] {
+        std::optional<Look> look = look_at(options->look);
+        if (!look) {
+            return 2;
+        }
+        look->screen.all = options->all;
+        return exit_status_of(write_stdout(first_screen(look->loaded, look->judgement, look->origins, look->screen)));
     });
 }
 

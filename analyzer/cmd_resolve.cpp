@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -44,22 +45,19 @@ int resolve_files(const Options& options) {
 
 }  // namespace
 
-void add_resolve(CLI::App& app, std::function<int()>& run) {
-    CLI::App* verb = app.add_subcommand("resolve", "Put function names and source lines into report files");
-    verb->footer(
+void add_resolve(CommandLine& line) {
+    Verb verb = line.add_verb("resolve", "Put function names and source lines into report files");
+    verb.footer(
         "Run it where the program ran, with its files still as they were; afterwards a report shows the same on any\n"
         "machine. 'pincheck run' has done it already. Frames that have symbols are left alone.\n\n"
         "Exit status: 0 done, also when frames stay unknown; 2 wrong usage, or a file that cannot be read, cannot be\n"
         "written, or is being written by its program.");
     auto options = std::make_shared<Options>();
-    verb->add_option("FILE", options->files, "Report files (.pcr) of programs that have ended")->required();
-    verb->add_option("--debug-dir", options->symbols.debug_directories,
-                     "Look here for debug information first (repeatable)")
-        ->allow_extra_args(false)
-        ->type_name("DIR");
-    verb->add_flag("--debuginfod", options->symbols.debuginfod,
-                   "Ask the servers of DEBUGINFOD_URLS for debug information");
-    verb->callback([&run, options] { run = [options] { return resolve_files(*options); }; });
+    verb.arguments("FILE", options->files, "Report files (.pcr) of programs that have ended");
+    verb.texts("--debug-dir", options->symbols.debug_directories, "Look here for debug information first (repeatable)",
+               "DIR");
+    verb.flag("--debuginfod", options->symbols.debuginfod, "Ask the servers of DEBUGINFOD_URLS for debug information");
+    verb.action([options] { return resolve_files(*options); });
 }
 
 }  // namespace pincheck

@@ -1,11 +1,10 @@
 // pincheck resolve FILES: puts symbols into reports.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
+#include "command_line.h"
 
 namespace pincheck {
 
-void add_resolve(CLI::App& app, std::function<int()>& run);
+void add_resolve(CommandLine& line);
 
 }  // namespace pincheck

@@ -166,50 +166,43 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
     return own != 0 || !options.summary.checking ? own : verdict;
 }
 
-void add_options(CLI::App& verb, RunOptions& options) {
-    verb.add_option("--output", options.output,
-                    "Folder for the reports of the job's processes, new or without reports "
-                    "(default: pincheck-PROGRAM-TIME-PID)")
-        ->type_name("DIR");
-    verb.add_flag("--quiet", options.summary.quiet, "One line instead of a screen");
-    verb.add_option("--color", options.summary.color, "auto, always or never; NO_COLOR is respected")
-        ->check(CLI::IsMember({"auto", "always", "never"}))
-        ->type_name("WHEN");
+void add_options(Verb verb, RunOptions& options) {
+    verb.text("--output", options.output,
+              "Folder for the reports of the job's processes, new or without reports "
+              "(default: pincheck-PROGRAM-TIME-PID)",
+              "DIR");
+    verb.flag("--quiet", options.summary.quiet, "One line instead of a screen");
+    verb.choice("--color", options.summary.color, {"auto", "always", "never"},
+                "auto, always or never; NO_COLOR is respected", "WHEN");
 
-    CLI::Option* check = verb.add_flag("--check", options.summary.checking, "Fail when something is found");
-    verb.add_option("--exit-code", options.violated_status, "Exit status when something gated is found, instead of 1")
-        ->check(CLI::Range(0, 255))
-        ->needs(check)
-        ->type_name("N");
+    verb.flag("--check", options.summary.checking, "Fail when something is found");
+    verb.number("--exit-code", options.violated_status, 0, 255,
+                "Exit status when something gated is found, instead of 1", "N");
+    verb.only_with("--exit-code", "--check");
     add_policy_options(verb, options.summary.policy);
 
-    verb.add_option("--origins", options.origins_file, "More patterns of library, vendor and system files (JSON)")
-        ->type_name("FILE");
-    verb.add_option("--debug-dir", options.summary.symbols.debug_directories,
-                    "Look here for debug information first (repeatable)")
-        ->allow_extra_args(false)
-        ->type_name("DIR");
-    verb.add_flag("--debuginfod", options.summary.symbols.debuginfod,
-                  "Ask the servers of DEBUGINFOD_URLS for debug information");
+    verb.text("--origins", options.origins_file, "More patterns of library, vendor and system files (JSON)", "FILE");
+    verb.texts("--debug-dir", options.summary.symbols.debug_directories,
+               "Look here for debug information first (repeatable)", "DIR");
+    verb.flag("--debuginfod", options.summary.symbols.debuginfod,
+              "Ask the servers of DEBUGINFOD_URLS for debug information");
 
     for (const PreloadOption& option : preload_options()) {
         const std::string key = option.key;
-        verb.add_option_function<std::string>(
-                "--" + key,
-                [&options, key](const std::string& value) { options.preload_flags.emplace_back(key, value); },
-                option.help)
-            ->type_name(option.values);
+        verb.each(
+            "--" + key, [&options, key](const std::string& value) { options.preload_flags.emplace_back(key, value); },
+            option.help, option.values);
     }
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, std::function<int()>& run, const std::vector<std::string>& program) {
-    CLI::App* verb = app.add_subcommand(
+void add_run(CommandLine& line, const std::vector<std::string>& program) {
+    Verb verb = line.add_verb(
         "run", "Run a program and say which of its copies are not asynchronous: run [OPTIONS] -- PROGRAM [ARGUMENTS]");
     auto options = std::make_shared<RunOptions>();
-    add_options(*verb, *options);
-    verb->footer(
+    add_options(verb, *options);
+    verb.footer(
         "The program's output is its own; the summary goes to standard error. All processes of the job are\n"
         "looked at together; those that outlive the program are waited for at most half a second.\n"
         "Processes that use CUDA without the tool are noticed and named.\n\n"
@@ -217,14 +210,13 @@ void add_run(CLI::App& app, std::function<int()>& run, const std::vector<std::st
         "Exit status: the program's, also when it is killed by a signal. With --check, when the program\n"
         "succeeded: 0 nothing found, 1 found, 3 no conclusion (nothing loaded, no CUDA call, incomplete).\n"
         "2 wrong usage; 126 the program cannot be executed, 127 it was not found.");
-    verb->callback([&run, &program, options] { run = [options, &program] { return run_job(*options, program); }; });
+    verb.action([options, &program] { return run_job(*options, program); });
 }
 
-int take_program(const CLI::App& app, int argc, char** argv, std::vector<std::string>& program) {
+int take_program(const CommandLine& line, int argc, char** argv, std::vector<std::string>& program) {
     if (argc < 2 || std::strcmp(argv[1], "run") != 0) {
         return argc;
     }
-    const CLI::App* verb = app.get_subcommand("run");
     for (int i = 2; i < argc; ++i) {
         const std::string_view word = argv[i];
         const bool end_of_options = word == "--";
@@ -232,8 +224,7 @@ int take_program(const CLI::App& app, int argc, char** argv, std::vector<std::st
             program.assign(argv + i + (end_of_options ? 1 : 0), argv + argc);
             return i;
         }
-        const CLI::Option* option = verb->get_option_no_throw(std::string(word));
-        if (option != nullptr && option->get_items_expected_max() > 0) {
+        if (line.takes_next_word("run", std::string(word))) {
             ++i;  // its value; `--option=value` is no option's name
         }
     }

@@ -77,22 +77,22 @@ int show(const std::string& text, const LookOptions& options) {
 
 }  // namespace
 
-void add_show(CLI::App& app, std::function<int()>& run) {
+void add_show(CommandLine& line) {
     struct Options {
         std::string wanted;
         LookOptions look;
     };
-    CLI::App* verb = app.add_subcommand("show", "Show one finding in full: counters, times, stack, what to do");
-    verb->footer(
+    Verb verb = line.add_verb("show", "Show one finding in full: counters, times, stack, what to do");
+    verb.footer(
         "N is a finding's number on the screen of 'pincheck report --all' for the same files: what gates comes first, "
         "so\n"
         "that 1 is the worst. sN is a site, also one without a finding, by the id that 'pincheck export' gives it.\n\n"
         "Exit status: 0 shown; 2 wrong usage, no such finding or site, or none of the files can be read.");
     auto options = std::make_shared<Options>();
-    verb->add_option("N", options->wanted, "A finding (1) or a site (s1)")->required();
-    verb->add_option("FILE", options->look.paths, "Report files (.pcr) or folders of them")->required();
-    add_look_options(*verb, options->look);
-    verb->callback([&run, options] { run = [options] { return show(options->wanted, options->look); }; });
+    verb.argument("N", options->wanted, "A finding (1) or a site (s1)", true);
+    verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
+    add_look_options(verb, options->look);
+    verb.action([options] { return show(options->wanted, options->look); });
 }
 
 }  // namespace pincheck

@@ -29,17 +29,14 @@ void say_some(const std::vector<std::string>& messages) {
 
 }  // namespace
 
-void add_look_options(CLI::App& verb, LookOptions& options) {
-    verb.add_option("--width", options.width, "Columns of the text (default: the terminal's, else 92)")
-        ->check(CLI::Range(kMinimumWidth, kMaximumWidth));
-    verb.add_option("--color", options.color, "auto (a terminal, and NO_COLOR not set), always or never")
-        ->check(CLI::IsMember({"auto", "always", "never"}));
-    verb.add_option("--debug-dir", options.debug_directories, "Look here for debug information first (repeatable)")
-        ->allow_extra_args(false)
-        ->type_name("DIR");
-    verb.add_flag("--debuginfod", options.debuginfod, "Ask the servers of DEBUGINFOD_URLS for debug information");
-    verb.add_option("--origins", options.origins_file, "More patterns of library, vendor and system files (JSON)")
-        ->type_name("FILE");
+void add_look_options(Verb verb, LookOptions& options) {
+    verb.number("--width", options.width, kMinimumWidth, kMaximumWidth,
+                "Columns of the text (default: the terminal's, else 92)");
+    verb.choice("--color", options.color, {"auto", "always", "never"},
+                "auto (a terminal, and NO_COLOR not set), always or never");
+    verb.texts("--debug-dir", options.debug_directories, "Look here for debug information first (repeatable)", "DIR");
+    verb.flag("--debuginfod", options.debuginfod, "Ask the servers of DEBUGINFOD_URLS for debug information");
+    verb.text("--origins", options.origins_file, "More patterns of library, vendor and system files (JSON)", "FILE");
 }
 
 std::optional<Look> look_at(const LookOptions& options) {

@@ -1,12 +1,12 @@
 // What the verbs that show a report have in common: their options, and the way from files to findings.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "capture.h"
+#include "command_line.h"
 #include "findings.h"
 #include "origin.h"
 #include "policy.h"
@@ -24,7 +24,7 @@ struct LookOptions {
 };
 
 // Adds --width, --color, --debug-dir, --debuginfod and --origins.
-void add_look_options(CLI::App& verb, LookOptions& options);
+void add_look_options(Verb verb, LookOptions& options);
 
 struct Look {
     LoadResult loaded;

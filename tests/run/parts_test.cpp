@@ -121,16 +121,15 @@ TEST(Hints, EnvOnlyWhenItEmpties) {
 
 TEST(TakeProgram, BeginsAtTheFirstWordThatIsNoOption) {
     const auto taken = [](std::vector<const char*> words) {
-        CLI::App app;
-        std::function<int()> verb;
+        CommandLine line("pincheck", "");
         std::vector<std::string> program;
-        add_run(app, verb, program);
+        add_run(line, program);
         words.insert(words.begin(), {"pincheck", "run"});
         std::vector<char*> argv;
         for (const char* word : words) {
             argv.push_back(const_cast<char*>(word));
         }
-        take_program(app, static_cast<int>(argv.size()), argv.data(), program);
+        take_program(line, static_cast<int>(argv.size()), argv.data(), program);
         return program;
     };
     using Words = std::vector<std::string>;
