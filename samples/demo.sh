@@ -5,91 +5,54 @@ set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-usage: samples/demo.sh [--no-install]
+usage: samples/demo.sh [--no-install] [--build-dir DIR]
 
-  --no-install   install nothing; only say what is missing
+  --no-install      install nothing; only say what is missing
+  --build-dir DIR   use what is built there; install and build nothing
 
-Builds into build/release. Needs no GPU; needs a CUDA Toolkit (12 or newer) for its headers and nvcc.
+Builds into build/release otherwise. Needs no GPU; needs a CUDA Toolkit (12 or newer) for its headers and nvcc.
 TEXT
 }
 
-install=1
+install_options=(--install-only)
+build=""
 while [[ $# -gt 0 ]]; do
     case "$1" in
-        --no-install) install=0; shift ;;
+        --no-install) install_options+=(--no-install); shift ;;
+        --build-dir)
+            [[ $# -ge 2 ]] || { usage >&2; exit 2; }
+            build=$(cd "$2" && pwd) || exit 2
+            shift 2
+            ;;
         -h | --help) usage; exit 0 ;;
         *) echo "demo.sh: unknown argument '$1'" >&2; usage >&2; exit 2 ;;
     esac
 done
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-root=$PWD
-build=$root/build/release
 
-# ---- What is needed (a part of what tests/run.sh installs)
-
-# package, and a command or header by which its presence is known
-needed=(
-    "cmake:cmake" "ninja-build:ninja" "g++:g++" "python3:python3" "libunwind-dev:libunwind.h" "libfmt-dev:fmt/format.h"
-    "libgtest-dev:gtest/gtest.h" "libdw-dev:elfutils/libdwfl.h" "libcli11-dev:CLI/CLI.hpp"
-    "nlohmann-json3-dev:nlohmann/json.hpp" "libbenchmark-dev:benchmark/benchmark.h"
-)
-
-present() {
-    case "$1" in
-        *.h | *.hpp) [[ -e /usr/include/$1 || -n $(compgen -G "/usr/include/*-linux-gnu/$1") ]] ;;
-        *) command -v "$1" >/dev/null ;;
-    esac
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# On a terminal the progress is shown; elsewhere only what went wrong.
+quietly() {
+    if [[ -t 1 ]]; then
+        "$@"
+    else
+        "$@" >"$log" 2>&1 || { local status=$?; cat "$log" >&2; echo "demo.sh: failed: $*" >&2; exit "$status"; }
+    fi
 }
 
-toolkit() {
-    local home include version
-    for home in "${CUDA_HOME:-}" /usr/local/cuda /usr/lib/nvidia-cuda-toolkit /usr; do
-        [[ -n $home && -x $home/bin/nvcc ]] || continue
-        for include in "$home/include" "$home/targets/x86_64-linux/include" /usr/include; do
-            [[ -e $include/cuda.h && -e $include/cuda_runtime_api.h ]] || continue
-            version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' "$include/cuda.h" | head -n 1)
-            [[ -n $version && $version -ge 12000 ]] && return 0
-        done
-    done
-    return 1
-}
+# ---- What is needed
 
-missing=()
-for entry in "${needed[@]}"; do
-    present "${entry#*:}" || missing+=("${entry%%:*}")
-done
-can_install() { [[ $install -eq 1 && $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; }
-if [[ ${#missing[@]} -gt 0 ]]; then
-    if ! can_install; then
-        echo "demo.sh: missing: ${missing[*]}" >&2
-        echo "Install them, on Debian and Ubuntu: sudo apt-get install ${missing[*]}" >&2
-        exit 2
-    fi
-    echo "Installing ${missing[*]} ..."
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
-fi
-if ! toolkit && can_install; then
-    apt-get update -qq
-    candidate=$(apt-cache policy nvidia-cuda-toolkit 2>/dev/null | sed -n 's/^ *Candidate: *//p')
-    if [[ ${candidate%%.*} =~ ^[0-9]+$ && ${candidate%%.*} -ge 12 ]]; then
-        echo "Installing nvidia-cuda-toolkit ..."
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nvidia-cuda-toolkit
-    fi
-fi
-if ! toolkit; then
-    cat >&2 <<'TEXT'
-demo.sh: no CUDA Toolkit 12 or newer found (looked in $CUDA_HOME, /usr/local/cuda, Debian's nvidia-cuda-toolkit).
-No GPU and no driver are needed, only headers, nvcc and the runtime library. Install one of:
-  Debian 13, Ubuntu 24.04 and newer:  apt-get install nvidia-cuda-toolkit   (contrib / multiverse must be enabled)
-  elsewhere: NVIDIA's network repository, then:  apt-get install cuda-toolkit-13-0
-and set CUDA_HOME when it is not in /usr/local/cuda.
-TEXT
-    exit 2
+build_here=0
+if [[ -z $build ]]; then
+    build_here=1
+    build=$PWD/build/release
+    echo "Installing what a build needs, where it is missing ..."
+    quietly tests/run.sh "${install_options[@]}"
 fi
 
-# ---- Build
+# ---- Which device
 
 gpu=$(python3 - <<'PYTHON'
 import ctypes
@@ -105,24 +68,15 @@ PYTHON
 # In a shell that is set up for the simulated device.
 [[ $gpu != simcuda ]] || gpu=""
 
-targets=(pincheck pincheck-preload samples/async_copy)
-[[ -n $gpu ]] || targets+=(simcuda_driver simcuda_runtime samples_kernels)
+# ---- Build
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-# On a terminal the progress is shown; elsewhere only what went wrong.
-quietly() {
-    if [[ -t 1 ]]; then
-        "$@"
-    elif ! "$@" >"$log" 2>&1; then
-        cat "$log" >&2
-        echo "demo.sh: failed: $*" >&2
-        exit 1
-    fi
-}
-echo "Building into build/release; the first time this takes a few minutes ..."
-quietly cmake --preset release
-quietly cmake --build --preset release --parallel "$(nproc)" --target "${targets[@]}"
+if [[ $build_here -eq 1 ]]; then
+    targets=(pincheck pincheck-preload samples/async_copy)
+    [[ -n $gpu ]] || targets+=(simcuda_driver simcuda_runtime samples_kernels)
+    echo "Building into build/release; the first time this takes a few minutes ..."
+    quietly cmake --preset release
+    quietly cmake --build --preset release --parallel "$(nproc)" --target "${targets[@]}"
+fi
 
 # ---- Run
 

@@ -5,10 +5,12 @@ set -euo pipefail
 usage() {
     cat <<'TEXT'
 usage: tests/run.sh [--preset release|debug|asan] [--all] [--no-install] [-- CTEST ARGUMENTS]
+       tests/run.sh --install-only [--no-install]
 
   --preset NAME   CMake preset to build and test (default: release), in build/NAME
   --all           the long tests too (ctest label "long")
   --no-install    install nothing; only say what is missing
+  --install-only  install what a build needs, and stop: no build, no tests, and nothing that only the tests need
   -- ...          passed on to ctest, for example: -- -R Copies -V
 
 Needs no GPU: the tests run on a simulated device. Needs a CUDA Toolkit (12 or newer) for its headers and nvcc.
@@ -18,6 +20,7 @@ TEXT
 preset=release
 all=0
 install=1
+install_only=0
 ctest_arguments=()
 while [[ $# -gt 0 ]]; do
     case "$1" in
@@ -29,6 +32,7 @@ while [[ $# -gt 0 ]]; do
         --preset=*) preset=${1#*=}; shift ;;
         --all) all=1; shift ;;
         --no-install) install=0; shift ;;
+        --install-only) install_only=1; shift ;;
         -h | --help) usage; exit 0 ;;
         --) shift; ctest_arguments=("$@"); break ;;
         *) echo "run.sh: unknown argument '$1'" >&2; usage >&2; exit 2 ;;
@@ -39,12 +43,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # package, and a command or file by which its presence is known
 needed=(
-    "cmake:cmake" "ninja-build:ninja" "g++:g++" "python3:python3" "git:git" "valgrind:valgrind" "binutils:readelf"
+    "cmake:cmake" "ninja-build:ninja" "g++:g++" "python3:python3"
     "libunwind-dev:/usr/include/libunwind.h" "libfmt-dev:/usr/include/fmt/format.h"
     "libgtest-dev:/usr/include/gtest/gtest.h" "libdw-dev:/usr/include/elfutils/libdwfl.h"
     "libcli11-dev:/usr/include/CLI/CLI.hpp" "nlohmann-json3-dev:/usr/include/nlohmann/json.hpp"
     "libbenchmark-dev:/usr/include/benchmark/benchmark.h" "musl-tools:musl-gcc"
 )
+[[ $install_only -eq 1 ]] || needed+=("git:git" "valgrind:valgrind" "binutils:readelf")
 
 present() {
     case "$1" in
@@ -115,6 +120,8 @@ TEXT
         exit 2
     fi
 fi
+
+[[ $install_only -eq 0 ]] || exit 0
 
 jobs=$(nproc)
 cmake --preset "$preset"
