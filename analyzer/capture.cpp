@@ -358,18 +358,22 @@ std::uint64_t Capture::total_host_ns() const noexcept {
                            [](std::uint64_t sum, const CaptureSite& site) { return sum + site.host_ns; });
 }
 
-LoadResult load_capture(const std::vector<std::string>& paths) {
-    LoadResult result;
+std::vector<std::string> report_files(const std::vector<std::string>& paths, std::vector<std::string>& errors) {
     std::vector<std::string> files;
     for (const std::string& path : paths) {
-        std::ranges::move(files_of(path, result.errors), std::back_inserter(files));
+        std::ranges::move(files_of(path, errors), std::back_inserter(files));
     }
     // Named twice, or once by its folder: counted once.
     std::ranges::sort(files);
     const auto repeated = std::ranges::unique(files);
     files.erase(repeated.begin(), repeated.end());
+    return files;
+}
+
+LoadResult load_capture(const std::vector<std::string>& paths) {
+    LoadResult result;
     Merger merger;
-    for (const std::string& file : files) {
+    for (const std::string& file : report_files(paths, result.errors)) {
         const ReadResult read = read_report(file);
         if (read.error == ReadError::none) {
             merger.add(file, read.report);

@@ -138,4 +138,7 @@ struct LoadResult {
 // the frames.
 LoadResult load_capture(const std::vector<std::string>& paths);
 
+// The files that these paths stand for, sorted, each once. `errors` gets a line for each folder that has none.
+std::vector<std::string> report_files(const std::vector<std::string>& paths, std::vector<std::string>& errors);
+
 }  // namespace pincheck

@@ -43,6 +43,7 @@ int check(CheckOptions& options) {
         std::fprintf(stderr, "pincheck: %s\n", printable(error).c_str());
     }
     look->screen.checking = true;
+    look->screen.plain_numbers &= options.policy == PolicyOptions{};
     look->screen.all = options.all;
     const int status = exit_status_of(look->judgement.verdict, options.violated);
     const std::string text = options.quiet ? verdict_line(look->loaded, look->judgement, look->screen)

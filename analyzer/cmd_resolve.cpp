@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "capture.h"
 #include "output.h"
 #include "printable.h"
 #include "resolve.h"
@@ -20,15 +22,28 @@ struct Options {
     SymbolizeOptions symbols;
 };
 
+void say(const std::string& message) {
+    std::fprintf(stderr, "pincheck: %s\n", printable(message).c_str());
+}
+
 int resolve_files(const Options& options) {
-    int status = 0;
-    for (const std::string& file : options.files) {
-        const Resolved result = resolve_report(file, options.symbols);
+    std::vector<std::string> errors;
+    const std::vector<std::string> files = report_files(options.files, errors);
+    for (const std::string& error : errors) {
+        say(error);
+    }
+    int status = errors.empty() ? 0 : 2;
+    SymbolCache cache(options.symbols);
+    std::set<std::string> said;
+    for (const std::string& file : files) {
+        const Resolved result = resolve_report(file, cache);
         for (const std::string& problem : result.problems) {
-            std::fprintf(stderr, "pincheck: %s\n", printable(problem).c_str());
+            if (said.insert(problem).second) {
+                say(problem);
+            }
         }
         if (!result.error.empty()) {
-            std::fprintf(stderr, "pincheck: %s\n", printable(result.error).c_str());
+            say(result.error);
             status = 2;
             continue;
         }
@@ -53,7 +68,7 @@ void add_resolve(CommandLine& line) {
         "Exit status: 0 done, also when frames stay unknown; 2 wrong usage, or a file that cannot be read, cannot be\n"
         "written, or is being written by its program.");
     auto options = std::make_shared<Options>();
-    verb.arguments("FILE", options->files, "Report files (.pcr) of programs that have ended");
+    verb.arguments("FILE", options->files, "Report files (.pcr), or folders of them, of programs that have ended");
     verb.texts("--debug-dir", options->symbols.debug_directories, "Look here for debug information first (repeatable)",
                "DIR");
     verb.flag("--debuginfod", options->symbols.debuginfod, "Ask the servers of DEBUGINFOD_URLS for debug information");

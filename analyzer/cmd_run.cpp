@@ -43,11 +43,27 @@ int could_not_start(const std::vector<std::string>& command, const Target& targe
     std::string why = std::strerror(error);
     if (error == ENOENT && (target.kind != TargetKind::not_found || !target.script.empty())) {
         // The file is there: what the kernel did not find is what it names.
-        why =
-            "its interpreter " + (target.interpreter.empty() ? "" : printable(target.interpreter) + " ") + "is missing";
+        why = "its interpreter " + (target.interpreter.empty() ? "" : printable(target.interpreter) + " ") +
+              "is missing; install it, or name the one to use: pincheck run -- INTERPRETER PROGRAM";
+    } else if (error == ENOENT) {
+        why += command.front().find('/') == std::string::npos ? "; it is in no folder of PATH: check the name, or give "
+                                                                "its path"
+                                                              : "; check the path";
+    } else if (error == EACCES) {
+        why += "; name a program that may be executed (chmod +x makes a file one)";
     }
     std::fprintf(stderr, "pincheck: cannot start %s: %s\n", printable(command.front()).c_str(), why.c_str());
     return status_of_exec_error(error);
+}
+
+// "exits 7", "dies by SIGTERM", "" for success: how the run ends when its program ended with this wait status.
+std::string failed_ending(int status) {
+    if (WIFSIGNALED(status)) {
+        const char* name = sigabbrev_np(WTERMSIG(status));
+        return "dies by " +
+               (name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(WTERMSIG(status)));
+    }
+    return WEXITSTATUS(status) != 0 ? "exits " + std::to_string(WEXITSTATUS(status)) : "";
 }
 
 // While the program runs: tells at once who is blind, when that is wanted.
@@ -76,8 +92,9 @@ int summarize(const RunOptions& options, const JobSeen& seen) {
     try {
         return exit_status_of(print_summary(options.summary, seen), options.violated_status);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "pincheck: the reports in %s could not be judged: %s\n", printable(seen.place).c_str(),
-                     error.what());
+        std::fprintf(stderr,
+                     "pincheck: the reports in %s could not be judged: %s; 'pincheck dump' shows what is in one\n",
+                     printable(seen.place).c_str(), error.what());
     }
     return exit_status_of(Verdict::no_conclusion, options.violated_status);
 }
@@ -97,6 +114,7 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
         if (!error.empty()) {
             return wrong_usage(printable(error));
         }
+        options.summary.more_origins = true;
     }
     const FoundLibrary library = find_library();
     if (!library.error.empty()) {
@@ -153,6 +171,7 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
     seen.target = hint_about_target(target, command);
     seen.launcher = hint_about_launcher(command);
     seen.one_line = options.summary.quiet || (!rank.empty() && rank.find_first_not_of('0') != std::string::npos);
+    seen.ending = failed_ending(ending.status);
     if (seen.reports.empty()) {
         folder.remove_if_empty();
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "printable.h"
@@ -61,8 +62,12 @@ std::optional<Look> look_at(const LookOptions& options) {
     look.judgement = judge(look.loaded, look.findings, {}, {});
     look.screen.width = options.width != 0 ? options.width : terminal_width(STDOUT_FILENO);
     look.screen.color = wants_color(options.color, STDOUT_FILENO);
+    look.screen.plain_numbers = options.origins_file.empty();
     if (options.paths.size() == 1) {
-        look.screen.report_place = options.paths.front();
+        std::error_code error;
+        const std::string& place = options.paths.front();
+        const bool folder = std::filesystem::is_directory(place, error) && !place.ends_with('/');
+        look.screen.report_place = folder ? place + '/' : place;
     }
     return look;
 }

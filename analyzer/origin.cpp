@@ -3,9 +3,12 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 namespace pincheck {
@@ -106,11 +109,11 @@ std::string Origins::add_text(const std::string& text) {
             return "'" + name + "' is no origin; there are user, framework, vendor, system, cuda, tool";
         }
         if (!globs.is_array()) {
-            return "'" + name + "' is not a list of patterns";
+            return "'" + name + R"(' is not a list of patterns like ["libmine*.so*"])";
         }
         for (const auto& glob : globs) {
             if (!glob.is_string() || glob.get_ref<const std::string&>().empty()) {
-                return "'" + name + "' holds something that is not a pattern";
+                return "'" + name + R"(' holds something that is not a pattern like "libmine*.so*")";
             }
             if (origin) {
                 patterns.push_back({*origin, glob.get<std::string>()});
@@ -130,12 +133,16 @@ std::string Origins::add_text(const std::string& text) {
 }
 
 std::string Origins::add_file(const std::string& path) {
+    errno = 0;
     std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file) {
-        return "cannot read " + path;
+    std::ostringstream text;
+    text << file.rdbuf();
+    // A folder can be opened; reading it is what fails.
+    if (!file || (!text && errno != 0)) {
+        return "cannot read " + path + (errno != 0 ? std::string(": ") + std::strerror(errno) : "") +
+               "; give a file of patterns like {\"vendor\": [\"libmine*.so*\"]}";
     }
-    const std::string wrong = add_text(text);
+    const std::string wrong = add_text(text.str());
     return wrong.empty() ? "" : path + ": " + wrong;
 }
 
@@ -173,6 +180,11 @@ const SourceLine* heading_line(const CaptureFrame& frame, const Origins& origins
         }
     }
     return nullptr;
+}
+
+const SourceLine* shown_line(const CaptureFrame& frame, const Origins& origins) {
+    const SourceLine* line = heading_line(frame, origins);
+    return line != nullptr || frame.lines.empty() ? line : &frame.lines.front();
 }
 
 namespace {

@@ -40,6 +40,8 @@ class Origins {
 
 // The line of a frame to show: its innermost function that is not the runtime's. Null: none, or nothing is known.
 const SourceLine* heading_line(const CaptureFrame& frame, const Origins& origins);
+// The same, and the innermost function where all are the runtime's. Null: nothing is known.
+const SourceLine* shown_line(const CaptureFrame& frame, const Origins& origins);
 
 // The frame that a finding is headed by: the first that is the user's; failing that the first outside CUDA. -1: none.
 // Static runtimes lie in the user's own module: frames whose function is a CUDA API or runtime-internal are skipped.

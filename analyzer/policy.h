@@ -14,6 +14,7 @@ struct PolicyOptions {
     bool allow_staged = false;         // exempt pageable H2D copies measured not to block
     bool allow_no_cuda = false;        // loaded, no CUDA call: a pass
     std::vector<std::string> fail_on;  // rule slugs, or error / warning; empty: the default
+    bool operator==(const PolicyOptions&) const = default;
 };
 
 enum class Verdict { pass, violated, no_conclusion };  // exit status 0, 1, 3

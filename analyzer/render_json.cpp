@@ -132,13 +132,13 @@ Json site(const Capture& capture, const CaptureSite& site, const Origins& origin
             {"stack", std::move(stack)}};
 }
 
-Json finding(const Capture& capture, const Finding& finding, bool gated) {
+Json finding(const Capture& capture, const Finding& finding, bool gated, const Origins& origins) {
     Json heading = nullptr;
     if (finding.site != 0 && finding.site <= capture.sites.size() && finding.heading >= 0) {
         const std::vector<CaptureFrame>& stack = capture.sites[finding.site - 1].stack;
         const auto index = static_cast<std::size_t>(finding.heading);
         if (index < stack.size()) {
-            heading = frame_text(capture, stack[index]);
+            heading = frame_text(capture, stack[index], shown_line(stack[index], origins));
         }
     }
     return {{"rule", slug_of(finding.rule)},
@@ -216,9 +216,9 @@ Json array_of(const List& list, Make make) {
 
 std::string render_json(const LoadResult& loaded, const Judgement& judgement, const Origins& origins) {
     const Capture& capture = loaded.capture;
-    Json findings = array_of(judgement.gated, [&](const Finding& one) { return finding(capture, one, true); });
+    Json findings = array_of(judgement.gated, [&](const Finding& one) { return finding(capture, one, true, origins); });
     for (const Finding& one : judgement.not_gated) {
-        findings.push_back(finding(capture, one, false));
+        findings.push_back(finding(capture, one, false, origins));
     }
     const Json json = {
         {"schema", 1},

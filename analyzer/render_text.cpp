@@ -94,7 +94,12 @@ std::string verdict_summary(const LoadResult& loaded, const Judgement& judgement
 void add_verdict(Lines& lines, const LoadResult& loaded, const Judgement& judgement, const ScreenOptions& options) {
     const std::string word = verdict_word(judgement.verdict);
     const int status = judgement.verdict == Verdict::pass ? 0 : judgement.verdict == Verdict::violated ? 1 : 3;
-    const std::string hint = options.checking ? "" : fmt::format("(look only: exit 0; --check exits {})", status);
+    // A failing program's own status wins over every verdict, so that this is then no word about --check.
+    const std::string look_only = options.checking ? "" : "look only: ";
+    const std::string hint = !options.ending.empty()
+                                 ? fmt::format("({}{}, as the program did)", look_only, options.ending)
+                             : options.checking ? ""
+                                                : fmt::format("({}exit 0; --check exits {})", look_only, status);
     const std::size_t indent = 10 + word.size() + 2;
     const std::string head = "pincheck: " + painted(word, verdict_paint(judgement.verdict), lines.color());
     const std::string summary = verdict_summary(loaded, judgement);
@@ -232,7 +237,8 @@ void add_next(Lines& lines, const Judgement& judgement, const ScreenOptions& opt
     std::vector<std::string> commands;
     const std::vector<Finding>& shown = judgement.gated.empty() ? judgement.not_gated : judgement.gated;
     if (!shown.empty()) {
-        commands.push_back("pincheck show 1 " + place_argument(options.report_place));
+        const std::string wanted = options.plain_numbers ? "1" : fmt::format("s{}", shown.front().site);
+        commands.push_back("pincheck show " + wanted + ' ' + place_argument(options.report_place));
         commands.push_back(std::string("pincheck explain ") + slug_of(shown.front().rule));
     } else if (judgement.verdict == Verdict::no_conclusion) {
         commands.emplace_back("pincheck explain blind");
@@ -265,7 +271,7 @@ std::string first_screen(const LoadResult& loaded, const Judgement& judgement, c
     add_stuck(lines, capture);
     if (!judgement.gated.empty()) {
         lines.empty_line();
-        add_gated(lines, capture, judgement, options);
+        add_gated(lines, capture, judgement, origins, options);
     }
     add_not_gated(lines, capture, judgement, origins, options);
     lines.empty_line();

@@ -16,7 +16,12 @@ struct ScreenOptions {
     bool all = false;           // list what is not gated too
     bool checking = false;      // the exit status depends on the verdict (--check, `pincheck check`)
     std::uint64_t wall_ns = 0;  // of the whole run, 0 when not known (`pincheck report` uses the processes' durations)
-    std::string report_place;   // file or folder, for the last lines
+    std::string report_place;   // file or folder, for the last lines; a folder ends with '/'
+    // A plain `pincheck show N` numbers the findings as this screen does. Not so with another policy or other origins:
+    // the next command then names the site.
+    bool plain_numbers = true;
+    // How this run ends because its program failed: "exits 7", "dies by SIGTERM"; "" when it succeeded or is not known.
+    std::string ending;
 };
 
 // As drawn in the design: verdict, command and device, time held, worst sites with why and fix, what is not gated,

@@ -31,17 +31,18 @@ void add_heading(Lines& lines, const std::string& number, const Place& place, co
     lines.raw(left + held + "   " + painted(severity, severity_paint(finding.severity), lines.color()));
 }
 
-void add_finding(Lines& lines, std::size_t number, const Finding& finding, const Capture& capture) {
+void add_finding(Lines& lines, std::size_t number, const Finding& finding, const Capture& capture,
+                 const Origins& origins) {
     const CaptureSite* site = site_by_id(capture, finding.site);
     if (site == nullptr) {
         return;
     }
-    add_heading(lines, fmt::format("#{:<3}", number), place_of(capture, *site, finding.heading), finding);
+    add_heading(lines, fmt::format("#{:<3}", number), place_of(capture, *site, finding.heading, origins), finding);
 
     const std::string api = printable(finding.api.empty() ? site->api : finding.api);
     std::string source;
     if (finding.heading >= 0 && static_cast<std::size_t>(finding.heading) < site->stack.size()) {
-        source = source_text(capture, site->stack[static_cast<std::size_t>(finding.heading)]);
+        source = source_text(capture, site->stack[static_cast<std::size_t>(finding.heading)], origins);
     }
     const std::string facts = fmt::format("{}  {}   {}", direction_text(site->direction), sizes_text(*site),
                                           memory_text(site->host_memory()));
@@ -130,10 +131,11 @@ std::string modules_text(const Group& group, const Capture& capture, const Origi
 
 }  // namespace
 
-void add_gated(Lines& lines, const Capture& capture, const Judgement& judgement, const ScreenOptions& options) {
+void add_gated(Lines& lines, const Capture& capture, const Judgement& judgement, const Origins& origins,
+               const ScreenOptions& options) {
     const std::size_t listed = options.all ? judgement.gated.size() : std::min(judgement.gated.size(), kListed);
     for (std::size_t i = 0; i < listed; ++i) {
-        add_finding(lines, i + 1, judgement.gated[i], capture);
+        add_finding(lines, i + 1, judgement.gated[i], capture, origins);
     }
     if (listed < judgement.gated.size()) {
         lines.paragraph(fmt::format("… {} more: pincheck report --all {}", count_text(judgement.gated.size() - listed),
@@ -165,8 +167,8 @@ void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgem
             text += ": " + modules_text(group, capture, origins);
         } else if (const CaptureSite* site = site_by_id(capture, group.findings.front()->site); site != nullptr) {
             constexpr std::size_t kPlaceColumns = 30;
-            text += "; worst " +
-                    clip_path(place_of(capture, *site, group.findings.front()->heading).position, kPlaceColumns);
+            text += "; worst " + clip_path(place_of(capture, *site, group.findings.front()->heading, origins).position,
+                                           kPlaceColumns);
         }
         text += group.note.empty() ? "" : "; " + group.note;
         constexpr std::size_t kLabelColumns = 25;
@@ -174,7 +176,7 @@ void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgem
     }
     if (options.all) {
         for (std::size_t i = 0; i < judgement.not_gated.size(); ++i) {
-            add_finding(lines, judgement.gated.size() + i + 1, judgement.not_gated[i], capture);
+            add_finding(lines, judgement.gated.size() + i + 1, judgement.not_gated[i], capture, origins);
         }
     }
 }

@@ -8,7 +8,8 @@
 
 namespace pincheck {
 
-void add_gated(Lines& lines, const Capture& capture, const Judgement& judgement, const ScreenOptions& options);
+void add_gated(Lines& lines, const Capture& capture, const Judgement& judgement, const Origins& origins,
+               const ScreenOptions& options);
 void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgement, const Origins& origins,
                    const ScreenOptions& options);
 

@@ -14,13 +14,6 @@
 namespace pincheck {
 namespace {
 
-// The position to show: the innermost that names a file, else whatever there is.
-const SourceLine* best_line(const CaptureFrame& frame) {
-    const auto with_file = [](const SourceLine& line) { return !line.file.empty() && line.line != 0; };
-    const auto found = std::ranges::find_if(frame.lines, with_file);
-    return found != frame.lines.end() ? &*found : frame.lines.empty() ? nullptr : &frame.lines.front();
-}
-
 const std::string& working_directory(const Capture& capture) {
     static const std::string none;
     return capture.processes.empty() ? none : capture.processes.front().working_directory;
@@ -123,9 +116,9 @@ std::string spread_text(const CaptureSite& site) {
     return site.processes <= 1 ? threads : fmt::format("{} of {} processes", threads, count_text(site.processes));
 }
 
-Place place_of(const Capture& capture, const CaptureFrame& frame) {
+Place place_of(const Capture& capture, const CaptureFrame& frame, const Origins& origins) {
     Place place;
-    const SourceLine* line = best_line(frame);
+    const SourceLine* line = shown_line(frame, origins);
     if (line != nullptr) {
         place.function = printable(line->function);
     }
@@ -143,9 +136,9 @@ Place place_of(const Capture& capture, const CaptureFrame& frame) {
     return place;
 }
 
-Place place_of(const Capture& capture, const CaptureSite& site, int frame) {
+Place place_of(const Capture& capture, const CaptureSite& site, int frame, const Origins& origins) {
     if (frame >= 0 && static_cast<std::size_t>(frame) < site.stack.size()) {
-        return place_of(capture, site.stack[static_cast<std::size_t>(frame)]);
+        return place_of(capture, site.stack[static_cast<std::size_t>(frame)], origins);
     }
     return {site.stack.empty() ? "(no stack)" : "(outside every known module)", ""};
 }
@@ -160,11 +153,11 @@ std::string place_text(const Place& place) {
     return place.function.empty() ? place.position : place.position + "  " + place.function;
 }
 
-std::string source_text(const Capture& capture, const CaptureFrame& frame) {
+std::string source_text(const Capture& capture, const CaptureFrame& frame, const Origins& origins) {
     constexpr std::size_t kLongest = 4'096;
     constexpr std::uint32_t kLastLine = 1'000'000;
     constexpr off_t kLargest = 64 << 20;
-    const SourceLine* line = best_line(frame);
+    const SourceLine* line = shown_line(frame, origins);
     if (line == nullptr || line->file.empty() || line->line == 0 || line->line > kLastLine) {
         return "";
     }

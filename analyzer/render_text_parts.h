@@ -4,6 +4,7 @@
 #include <string>
 
 #include "capture.h"
+#include "origin.h"
 #include "policy.h"
 #include "render_text_layout.h"
 
@@ -26,8 +27,8 @@ struct Place {
         position;  // "src/train.cu:41", relative to the working directory where it lies below it; or "libx.so+0x12"
     std::string function;  // "" when not known
 };
-Place place_of(const Capture& capture, const CaptureFrame& frame);
-Place place_of(const Capture& capture, const CaptureSite& site, int frame);
+Place place_of(const Capture& capture, const CaptureFrame& frame, const Origins& origins);
+Place place_of(const Capture& capture, const CaptureSite& site, int frame, const Origins& origins);
 // "src/train.cu:41  step"
 std::string place_text(const Place& place);
 
@@ -36,7 +37,7 @@ std::string clip_path(const std::string& path, std::size_t width);
 
 // The line of source at a frame, trimmed; "" where it cannot be read or would not be the one that was compiled: no
 // regular file with a source file's name at that path (of this machine), or changed after the process started.
-std::string source_text(const Capture& capture, const CaptureFrame& frame);
+std::string source_text(const Capture& capture, const CaptureFrame& frame, const Origins& origins);
 
 // One word of a shell command line, quoted where needed.
 std::string shell_word(const std::string& text);

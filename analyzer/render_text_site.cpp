@@ -174,7 +174,7 @@ void add_stack(Lines& lines, const Capture& capture, const CaptureSite& site, in
         const bool is_heading = heading >= 0 && static_cast<std::size_t>(heading) == i;
         add_frame(lines, capture, site.stack[i], fmt::format("  {} #{}", is_heading ? '>' : ' ', i),
                   origins.of(capture, site.stack[i]));
-        const std::string source = is_heading ? source_text(capture, site.stack[i]) : "";
+        const std::string source = is_heading ? source_text(capture, site.stack[i], origins) : "";
         if (!source.empty()) {
             lines.line(std::string(14, ' ') + source);
         }
@@ -187,7 +187,7 @@ void add_stack(Lines& lines, const Capture& capture, const CaptureSite& site, in
 void add_allocation(Lines& lines, const Capture& capture, const CaptureSite& site, const Origins& origins) {
     const CaptureSite* allocation = site.allocation_site == 0 ? nullptr : site_by_id(capture, site.allocation_site);
     if (allocation != nullptr) {
-        const Place place = place_of(capture, *allocation, heading_frame(capture, *allocation, origins));
+        const Place place = place_of(capture, *allocation, heading_frame(capture, *allocation, origins), origins);
         lines.paragraph(fmt::format("{}  (site s{}, {})", place_text(place), allocation->id,
                                     printable(called_api(capture, *allocation, origins))),
                         kLabel, "Page-locked at");
@@ -223,7 +223,7 @@ std::string site_text(const Capture& capture, const CaptureSite& site, const std
                       const Origins& origins, const ScreenOptions& options) {
     Lines lines(std::clamp<std::size_t>(options.width, kMinimumWidth, kMaximumWidth), options.color);
     const int heading = heading_frame(capture, site, origins);
-    const Place place = place_of(capture, site, heading);
+    const Place place = place_of(capture, site, heading, origins);
     lines.paragraph(place_text(place), kLabel, fmt::format("Site s{}", site.id));
     add_what(lines, site, called_api(capture, site, origins));
     add_counters(lines, site);

@@ -40,7 +40,7 @@ std::string hexadecimal(const std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
-Resolved resolve_report(const std::string& path, const SymbolizeOptions& options) {
+Resolved resolve_report(const std::string& path, SymbolCache& cache) {
     Resolved result;
     report::ReadResult read = report::read_report(path);
     if (read.error != report::ReadError::none) {
@@ -69,7 +69,7 @@ Resolved resolve_report(const std::string& path, const SymbolizeOptions& options
         }
         site.stack.push_back({static_cast<std::uint32_t>(capture.modules.size() - 1), offset, {}});
     }
-    result.problems = symbolize(capture, options);
+    result.problems = symbolize(capture, cache);
     std::vector<report::ResolvedFrame> found;
     for (const CaptureFrame& frame : site.stack) {
         std::uint32_t level = 0;

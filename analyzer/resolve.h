@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "symbolize.h"
+#include "symbol_cache.h"
 
 namespace pincheck {
 
@@ -19,6 +19,7 @@ struct Resolved {
 };
 
 // Looks up the frames that the report has no symbols for and appends them. Refuses a report that is being written.
-Resolved resolve_report(const std::string& path, const SymbolizeOptions& options);
+// The cache is shared by the reports of one job, which are mostly of the same program.
+Resolved resolve_report(const std::string& path, SymbolCache& cache);
 
 }  // namespace pincheck

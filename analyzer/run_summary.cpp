@@ -57,7 +57,9 @@ Verdict without_reports(const SummaryOptions& options, const JobSeen& seen) {
     }
     std::vector<std::string> hints = reasons;
     list(hints, seen.hidden, "runs with other rights: it cannot be looked into");
-    if (options.checking && judgement.verdict != Verdict::pass && hints.empty()) {
+    if (options.checking && !seen.ending.empty()) {
+        line += " (" + seen.ending + ", as the program did)";
+    } else if (options.checking && judgement.verdict != Verdict::pass && hints.empty()) {
         hints.push_back("where the program need not use CUDA, --allow-no-cuda makes this a pass");
     }
     for (std::size_t i = 0; i < hints.size() && (!seen.one_line || i == 0); ++i) {
@@ -68,9 +70,9 @@ Verdict without_reports(const SummaryOptions& options, const JobSeen& seen) {
     return judgement.verdict;
 }
 
-// The reports shall say the same on another machine. Each is looked up for itself: with very many of them the user is
-// not kept waiting, and the rest can be done later.
-std::vector<std::string> write_symbols(const SummaryOptions& options, const JobSeen& seen) {
+// The reports shall say the same on another machine. With very many of them the user is not kept waiting, and the rest
+// can be done later.
+std::vector<std::string> write_symbols(const JobSeen& seen, SymbolCache& cache) {
     constexpr auto kPatience = std::chrono::seconds(10);
     const auto start = std::chrono::steady_clock::now();
     std::vector<std::string> notes;
@@ -81,7 +83,7 @@ std::vector<std::string> write_symbols(const SummaryOptions& options, const JobS
             break;
         }
         // That a report is still being written is said elsewhere.
-        const Resolved resolved = resolve_report(seen.reports[done], options.symbols);
+        const Resolved resolved = resolve_report(seen.reports[done], cache);
         if (!resolved.error.empty() && notes.empty() && seen.still_running.empty()) {
             notes.push_back(resolved.error);
         }
@@ -95,9 +97,10 @@ Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
     if (seen.reports.empty()) {
         return without_reports(options, seen);
     }
-    std::vector<std::string> notes = write_symbols(options, seen);
+    SymbolCache cache(options.symbols);
+    std::vector<std::string> notes = write_symbols(seen, cache);
     LoadResult loaded = load_capture(seen.reports);
-    for (std::string& problem : symbolize(loaded.capture, options.symbols)) {
+    for (std::string& problem : symbolize(loaded.capture, cache)) {
         notes.push_back(std::move(problem));
     }
     const std::vector<Finding> findings = find(loaded.capture, options.origins);
@@ -107,7 +110,9 @@ Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
     screen.color = wants_color(options.color, STDERR_FILENO);
     screen.checking = options.checking;
     screen.wall_ns = seen.wall_ns;
-    screen.report_place = seen.place;
+    screen.report_place = seen.place.ends_with('/') ? seen.place : seen.place + '/';
+    screen.plain_numbers = options.policy == PolicyOptions{} && !options.more_origins;
+    screen.ending = seen.ending;
     if (seen.one_line) {
         say(verdict_line(loaded, judgement, screen));
     } else {

@@ -20,6 +20,7 @@ struct SummaryOptions {
     PolicyOptions policy;
     SymbolizeOptions symbols;
     Origins origins;
+    bool more_origins = false;  // than the built-in ones
 };
 
 struct JobSeen {
@@ -32,6 +33,7 @@ struct JobSeen {
     Hint target;
     Hint launcher;
     bool one_line = false;
+    std::string ending;  // ScreenOptions::ending
 };
 
 // Loads, resolves (and writes the symbols into the reports), judges, prints on standard error. Without any report it

@@ -21,7 +21,7 @@ TEST(RunFolder, NamedByTheUser) {
     const FinishedRun run(run_command({"--output", place}, kUploads));
     EXPECT_TRUE(run.outcome().exited(0)) << describe(run.outcome());
     EXPECT_EQ(report_files_in(place).size(), 1u);
-    EXPECT_TRUE(has(run.outcome().err, place)) << run.outcome().err;
+    EXPECT_TRUE(has(run.outcome().err, "\nReport          '" + place + "/'\n")) << run.outcome().err;
     // A second job is not mixed into it.
     const FinishedRun again(run_command({"--output", place}, kUploads));
     EXPECT_TRUE(again.outcome().exited(2)) << describe(again.outcome());

@@ -65,6 +65,17 @@ TEST(RunStatus, TheProgramsOwnFailureWins) {
         EXPECT_TRUE(FinishedRun(run_command(flags, {"/bin/sh", "-c", "kill -KILL $$"})).outcome().killed_by(SIGKILL));
     }
 }
+TEST(RunStatus, SaysWhoseStatusItIs) {
+    const auto said = [](const std::vector<std::string>& flags, const std::vector<std::string>& program) {
+        return FinishedRun(run_command(flags, program)).outcome().err;
+    };
+    const std::vector<std::string> failing = {program_path("endings"), "exit"};
+    const std::vector<std::string> dying = {"/bin/sh", "-c", "\"$0\" return && kill -TERM $$", program_path("endings")};
+    EXPECT_TRUE(has(said({}, kUploads), "(look only: exit 0; --check exits 1)"));
+    EXPECT_TRUE(has(said({}, failing), "(look only: exits 7, as the program did)"));
+    EXPECT_TRUE(has(said({"--check"}, failing), "(exits 7, as the program did)"));
+    EXPECT_TRUE(has(said({}, dying), "(look only: dies by SIGTERM, as the program did)"));
+}
 TEST(RunStatus, DiesByTheProgramsSignalWithoutACoreOfItsOwn) {
     Command command =
         plain_command({"/bin/sh", "-c", "ulimit -c unlimited; exec \"$0\" run -- sh -c 'ulimit -c 0; kill -SEGV $$'",
@@ -77,10 +88,16 @@ TEST(RunStatus, DiesByTheProgramsSignalWithoutACoreOfItsOwn) {
 TEST(RunStatus, ProgramsThatCannotBeStarted) {
     const FinishedRun missing(run_command({"--check"}, {"no-such-program-here"}));
     EXPECT_TRUE(missing.outcome().exited(127));
-    EXPECT_EQ(missing.outcome().err, "pincheck: cannot start no-such-program-here: No such file or directory\n");
+    EXPECT_EQ(
+        missing.outcome().err,
+        "pincheck: cannot start no-such-program-here: No such file or directory; it is in no folder of PATH: check the "
+        "name, or give its path\n");
     const FinishedRun data(run_command({}, {"/etc/passwd"}));
     EXPECT_TRUE(data.outcome().exited(126));
-    EXPECT_EQ(data.outcome().err, "pincheck: cannot start /etc/passwd: Permission denied\n");
+    EXPECT_EQ(
+        data.outcome().err,
+        "pincheck: cannot start /etc/passwd: Permission denied; name a program that may be executed (chmod +x makes a "
+        "file one)\n");
     EXPECT_TRUE(job_folders(data.folder()).empty());
     const TemporaryFolder folder;
     std::ofstream(folder.path() / "script") << "#!/no/such/interpreter\n";
@@ -135,7 +152,9 @@ TEST(WrongUsage, MissingLibraryIsNamed) {
     command.environment["PINCHECK_LIBRARY"] = "/no/such/libpincheck.so";
     const FinishedRun run(command);
     EXPECT_TRUE(run.outcome().exited(2));
-    EXPECT_EQ(run.outcome().err, "pincheck: PINCHECK_LIBRARY=/no/such/libpincheck.so is not a readable file\n");
+    EXPECT_EQ(run.outcome().err,
+              "pincheck: PINCHECK_LIBRARY=/no/such/libpincheck.so is not a readable file; set it to the path of "
+              "libpincheck.so, or unset it\n");
     const TemporaryFolder folder;
     fs::create_directory(folder.path() / "bin");
     fs::copy_file(PINCHECK_TEST_TOOL, folder.path() / "bin/pincheck");

@@ -228,6 +228,42 @@ TEST_F(Program, symbolize_fills_frames_that_have_no_lines_and_says_each_problem_
     EXPECT_EQ(frame_text(capture, capture.sites[0].stack[0]), "inner (app.cpp:3)");
 }
 
+TEST_F(Program, a_cache_opens_a_file_once_for_all_captures) {
+    const std::string app = build("app", "-g");
+    Capture one;
+    one.modules = {{app, build_id_}, {"/nonexistent/lib.so", ""}};
+    one.sites.emplace_back().stack = {{0, in_upload_, {}}, {1, 1, {}}};
+    Capture another = one;
+    another.sites[0].stack.push_back({0, in_local_, {}});
+    SymbolCache cache({});
+    EXPECT_EQ(symbolize(one, cache).size(), 1u);
+    EXPECT_EQ(cache.opened(), 2u) << "the program, and the library once to see that it is not there";
+    EXPECT_EQ(symbolize(another, cache).size(), 1u) << "of every capture it is said what is missing";
+    EXPECT_EQ(cache.opened(), 2u);
+    expect_full(one.sites[0].stack[0].lines);
+    expect_full(another.sites[0].stack[0].lines);
+    EXPECT_EQ(another.sites[0].stack[2].lines.at(0).line, kSinkInLocal);
+}
+
+TEST_F(Program, a_cache_keeps_few_files_open_and_every_answer) {
+    const std::string app = build("app", "-g");
+    const std::string copy = folder_ + "/copy";
+    fs::copy_file(app, copy);
+    SymbolCache cache({}, 1);
+    SymbolCache::Module& first = cache.module(app, build_id_);
+    SymbolCache::Module& second = cache.module(copy, build_id_);
+    expect_full(cache.lines(first, in_upload_));
+    expect_full(cache.lines(second, in_upload_));
+    EXPECT_EQ(cache.opened(), 2u);
+    expect_full(cache.lines(first, in_upload_));
+    EXPECT_EQ(cache.opened(), 2u) << "known, although its file was closed";
+    EXPECT_EQ(cache.lines(first, in_local_).at(0).line, kSinkInLocal);
+    EXPECT_EQ(cache.opened(), 3u);
+    EXPECT_EQ(&cache.module(app, build_id_), &first);
+    EXPECT_NE(&cache.module(app, "0123"), &first) << "a program that was built anew";
+    EXPECT_NE(cache.problem(cache.module(app, "0123")), "");
+}
+
 // What `pincheck resolve` writes, another machine reads.
 TEST_F(Program, resolved_reports_travel) {
     const std::string path = build("app", "-g");
@@ -246,7 +282,8 @@ TEST_F(Program, resolved_reports_travel) {
     const report::test::TempFile file;
     ASSERT_TRUE(image->snapshot(file.descriptor(), 5'000, report::FileState::ended).written);
 
-    const Resolved first = resolve_report(file.path(), {});
+    SymbolCache cache({});
+    const Resolved first = resolve_report(file.path(), cache);
     EXPECT_EQ(first.error, "");
     EXPECT_EQ(first.problems.size(), 1u);
     EXPECT_EQ(first.frames, 2u);
@@ -256,10 +293,10 @@ TEST_F(Program, resolved_reports_travel) {
     fs::remove(path);
     const Capture capture = load_capture({file.path()}).capture;
     expect_full(capture.sites.at(0).stack.at(0).lines);
-    const Resolved again = resolve_report(file.path(), {});
+    const Resolved again = resolve_report(file.path(), cache);
     EXPECT_EQ(again.lines, 1u);
     EXPECT_EQ(again.added, 0u);
-    EXPECT_NE(resolve_report("/nonexistent.pcr", {}).error, "");
+    EXPECT_NE(resolve_report("/nonexistent.pcr", cache).error, "");
 }
 
 TEST(Demangled, leaves_alone_what_is_no_cxx_name) {

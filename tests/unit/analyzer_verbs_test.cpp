@@ -97,6 +97,47 @@ TEST(Check, takes_its_options) {
     EXPECT_EQ(run("check --strict --origins " + origins.path() + " " + bad.path()).status, 1);
 }
 
+// The command behind "Next": what it shows is the finding that is first on the screen.
+std::string next_command(const std::string& screen) {
+    const std::size_t at = screen.find("\nNext            pincheck ");
+    return at == screen.npos ? "" : screen.substr(at + 26, screen.find('\n', at + 1) - at - 26);
+}
+
+TEST(Check, names_the_next_command_so_that_it_shows_the_first_finding) {
+    // One copy gates by itself and is short; the other, from managed memory, gates only when that is asked for.
+    const TempFile file;
+    const ImageOwner image(Image::create({}, 4127, 1'000, 1'700'000'000'000'000'000));
+    ProcessRecord process{};
+    process.pid = 4127;
+    process.rank = kNoRank;
+    image->add_process(process);
+    const std::uint32_t module = image->add_module(image->add_string("/nonexistent/train"), 0, 0, 1, {});
+    for (const MemoryClass source : {MemoryClass::pageable, MemoryClass::managed}) {
+        SiteRecord record{};
+        record.api = image->add_string("cudaMemcpyAsync");
+        record.kind = SiteKind::copy;
+        record.direction = Direction::host_to_device;
+        record.source.kind = source;
+        record.destination.kind = MemoryClass::device;
+        record.flags = kSiteAsync;
+        const Frame frame{module, 0, source == MemoryClass::pageable ? 0x10u : 0x20u};
+        record.stack = image->add_stack({&frame, 1}, StackOrigin::unwound, false);
+        const bool slow = source == MemoryClass::managed;
+        count_calls(*image, nullptr, image->add_site(record, {&frame, 1}), 1, 10, slow ? 90'000'000 : 5'000'000);
+    }
+    ASSERT_TRUE(image->snapshot(file.descriptor(), 100'000, FileState::ended).written);
+
+    const Outcome plain = run("check " + file.path());
+    EXPECT_EQ(next_command(plain.out), "show 1 " + file.path()) << plain.out;
+    EXPECT_NE(run(next_command(plain.out)).out.find("H2D, pageable to device"), std::string::npos) << plain.out;
+    for (const std::string policy : {"--strict", "--fail-on managed-async-copy"}) {
+        const Outcome other = run("check " + policy + " " + file.path());
+        EXPECT_NE(other.out.find("\n#1  train+0x20 "), std::string::npos) << other.out;
+        EXPECT_TRUE(next_command(other.out).starts_with("show s")) << other.out;
+        EXPECT_NE(run(next_command(other.out)).out.find("H2D, managed to device"), std::string::npos) << other.out;
+    }
+}
+
 TEST(Check, refuses_wrong_usage_and_names_the_rules) {
     const TempFile bad;
     write_report(bad, MemoryClass::pageable);
@@ -166,6 +207,11 @@ TEST(Resolve, says_what_became_of_the_frames) {
               bad.path() + ": 1 frames: 0 with file and line, 0 by the nearest symbol, 1 unknown; 0 added\n");
     EXPECT_NE(outcome.err.find("/nonexistent/train"), std::string::npos);
     EXPECT_EQ(run("resolve /nonexistent.pcr").status, 2);
+    const TempFile second;
+    write_report(second, MemoryClass::pinned);
+    const Outcome both = run("resolve " + bad.path() + " " + second.path());
+    EXPECT_EQ(std::count(both.err.begin(), both.err.end(), '\n'), 1) << "the module is missing once: " << both.err;
+    EXPECT_EQ(std::count(both.out.begin(), both.out.end(), '\n'), 2) << both.out;
     EXPECT_EQ(run("resolve").status, 2);
 }
 

@@ -47,6 +47,12 @@ void expect_golden(const std::string& name, const std::string& text, std::size_t
     EXPECT_EQ(text, golden.str()) << path;
 }
 
+// The line of the next command.
+std::string next_of(const std::string& text) {
+    const std::size_t at = text.find("\nNext ");
+    return at == text.npos ? "" : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+}
+
 Job passing_job() {
     Job job = failing_job();
     for (CaptureSite& site : job.capture().sites) {
@@ -223,6 +229,38 @@ TEST(Screen, says_nothing_of_the_exit_status_when_checking) {
     options.checking = true;
     const std::string text = screen(failing_job(), options);
     EXPECT_TRUE(text.starts_with("pincheck: FAIL  pageable-async-copy at 2 sites\n")) << text;
+}
+
+TEST(Screen, says_of_a_failed_program_that_its_end_is_kept) {
+    ScreenOptions options = plain();
+    options.ending = "exits 7";
+    const auto first_line = [&] {
+        const std::string text = screen(failing_job(), options);
+        return text.substr(0, text.find('\n'));
+    };
+    EXPECT_TRUE(first_line().ends_with(" 2 sites      (look only: exits 7, as the program did)")) << first_line();
+    options.checking = true;
+    EXPECT_TRUE(first_line().ends_with(" 2 sites                 (exits 7, as the program did)")) << first_line();
+    options.ending = "dies by SIGTERM";
+    EXPECT_TRUE(first_line().ends_with(" (dies by SIGTERM, as the program did)")) << first_line();
+}
+
+TEST(Screen, names_the_site_where_a_plain_show_counts_otherwise) {
+    Job job = failing_job();
+    std::swap(job.judgement.gated[0], job.judgement.gated[1]);
+    ScreenOptions options = plain();
+    EXPECT_EQ(next_of(screen(job, options)), "Next            pincheck show 1 ./pincheck-train-4127.pcr");
+    options.plain_numbers = false;
+    EXPECT_EQ(next_of(screen(job, options)), "Next            pincheck show s2 ./pincheck-train-4127.pcr");
+}
+
+TEST(Screen, heads_a_frame_by_its_innermost_line_that_is_not_the_runtimes) {
+    Job job = failing_job();
+    std::vector<SourceLine>& lines = job.site(1).stack[0].lines;
+    lines.insert(lines.begin(), {"cudaMemcpyAsync<float>(float*)", "/c/cuda_runtime.h", 700, true});
+    const std::string text = screen(job);
+    EXPECT_NE(text.find("\n#1  src/meter.cu:41  Meter::update(float*) "), text.npos) << text;
+    EXPECT_EQ(text.find("cuda_runtime.h"), text.npos) << text;
 }
 
 TEST(Screen, compares_with_the_run_where_its_length_is_known) {
