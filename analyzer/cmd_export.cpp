@@ -47,8 +47,8 @@ int export_files(const ExportOptions& options) {
         return exit_status_of(write_stdout(text));
     }
     if (!write_file(options.output, text)) {
-        std::fprintf(stderr, "pincheck: cannot write %s: %s\n", printable(options.output).c_str(),
-                     std::strerror(errno));
+        std::fprintf(stderr, "pincheck: cannot write %s: %s; name another file with --output\n",
+                     printable(options.output).c_str(), std::strerror(errno));
         return 2;
     }
     return 0;

@@ -97,7 +97,8 @@ FoundLibrary find_library() {
         if (is_library(given)) {
             return {fs::absolute(given).lexically_normal(), ""};
         }
-        return {"", "PINCHECK_LIBRARY=" + printable(given) + " is not a readable file"};
+        return {"", "PINCHECK_LIBRARY=" + printable(given) +
+                        " is not a readable file; set it to the path of libpincheck.so, or unset it"};
     }
     const std::string here = own_folder();
     const std::string installed = PINCHECK_LIBDIR;
@@ -138,7 +139,8 @@ PreloadPath::PreloadPath(const std::string& library) : path_(library) {
         rmdir(folder.c_str());
     }
     error_ = "LD_PRELOAD cannot hold the path " + printable(library) +
-             " (it has a space, ':' or '$'), and no link to it can be made in $TMPDIR or /tmp";
+             " (it has a space, ':' or '$'), and no link to it can be made in $TMPDIR or /tmp; set TMPDIR to a folder "
+             "that can be written";
 }
 
 PreloadPath::~PreloadPath() {

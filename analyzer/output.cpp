@@ -24,7 +24,8 @@ Written write_stdout(std::string_view text) {
 
 int exit_status_of(Written written) {
     if (written == Written::failed) {
-        std::fprintf(stderr, "pincheck: cannot write to standard output: %s\n", std::strerror(errno));
+        std::fprintf(stderr, "pincheck: cannot write to standard output: %s; what was written is not complete\n",
+                     std::strerror(errno));
         return 2;
     }
     return 0;

@@ -113,14 +113,15 @@ std::vector<std::string> reasons_of(const LoadResult& loaded, const PolicyOption
             "no report: the program made no CUDA call, or ran without libpincheck.so; --allow-no-cuda accepts "
             "that");
     }
+    // First: a file that was cut explains why it has no calls.
+    for (const CaptureProcess& process : capture.processes) {
+        reasons.add_process(process);
+    }
     const auto made_calls = [](const CaptureProcess& process) { return process.cuda_calls > 0; };
     if (!capture.processes.empty() && std::ranges::none_of(capture.processes, made_calls) && !options.allow_no_cuda) {
         reasons.add(
             "no CUDA call was recorded: is there a device, and did the program get as far as using it? "
             "--allow-no-cuda accepts that");
-    }
-    for (const CaptureProcess& process : capture.processes) {
-        reasons.add_process(process);
     }
     if (const std::uint64_t copies = unclassified_copies(capture); copies > 0) {
         reasons.add("the memory of " + count_text(copies) +
