@@ -55,7 +55,8 @@ class Reasons {
         if (!process.problems.empty()) {
             const std::size_t more = process.problems.size() - 1;
             add(process.file + ": " + process.problems.front() +
-                (more == 0 ? "" : " (and " + counted(more, "more problem") + ": see 'pincheck dump')"));
+                (more == 0 ? "" : " (and " + counted(more, "more problem") + ": see 'pincheck dump')") +
+                "; copy it again, or run the program again");
         }
         for (const CaptureProcess::LossCount& loss : process.losses) {
             if (loss.count > 0 && hides_calls(loss.kind, process.ended)) {

@@ -47,9 +47,9 @@ needed=(
     "libunwind-dev:/usr/include/libunwind.h" "libfmt-dev:/usr/include/fmt/format.h"
     "libgtest-dev:/usr/include/gtest/gtest.h" "libdw-dev:/usr/include/elfutils/libdwfl.h"
     "libcli11-dev:/usr/include/CLI/CLI.hpp" "nlohmann-json3-dev:/usr/include/nlohmann/json.hpp"
-    "libbenchmark-dev:/usr/include/benchmark/benchmark.h" "musl-tools:musl-gcc"
+    "libbenchmark-dev:/usr/include/benchmark/benchmark.h"
 )
-[[ $install_only -eq 1 ]] || needed+=("git:git" "valgrind:valgrind" "binutils:readelf")
+[[ $install_only -eq 1 ]] || needed+=("musl-tools:musl-gcc" "git:git" "valgrind:valgrind" "binutils:readelf")
 
 present() {
     case "$1" in
