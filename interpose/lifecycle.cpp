@@ -221,6 +221,7 @@ __attribute__((constructor)) void on_load() {
     const KeepErrno keep;
     process_started();
     start_settings();
+    remember_stderr();
 }
 
 State* start(bool at_end) noexcept;

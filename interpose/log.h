@@ -5,6 +5,10 @@ namespace pincheck {
 
 enum class Level { problem = 1, note = 2 };
 
+// Remembers what descriptor 2 is. A program that was started without one, or that closes it, may get the number for a
+// file of its own, in which our lines have no business.
+void remember_stderr() noexcept;
+
 // printf-style; nothing is printed when options say verbosity is below `level`.
 void say(Level level, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
 

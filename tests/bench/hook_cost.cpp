@@ -6,6 +6,7 @@
 //   static   the same as a static runtime makes it: cuMemcpyHtoDAsync_v2 through cuGetProcAddress_v2
 //   sync     cudaStreamSynchronize
 //   launch   cuLaunchKernel through cuGetProcAddress_v2: seen, not recorded
+//   mixed    the two by turns, launch and static, as a program of many small steps makes them (scenario P4)
 #include <dlfcn.h>
 
 #include <chrono>
@@ -76,6 +77,15 @@ __attribute__((noinline)) int run_launch(long calls) {
     return failed;
 }
 
+__attribute__((noinline)) int run_mixed(long calls) {
+    int failed = 0;
+    for (long i = 0; i < calls; i += 2) {
+        failed |= launch(nullptr, 1, 1, 1, 1, 1, 1, 0, kStream, nullptr, nullptr);
+        failed |= upload(reinterpret_cast<std::uintptr_t>(kDevice), host, 64, kStream);
+    }
+    return failed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -86,9 +96,10 @@ int main(int argc, char** argv) {
                              : which == "static" ? run_static
                              : which == "sync"   ? run_sync
                              : which == "launch" ? run_launch
+                             : which == "mixed"  ? run_mixed
                                                  : nullptr;
     if (run == nullptr || calls < 1 || threads < 1) {
-        std::fprintf(stderr, "usage: hook_cost shared|static|sync|launch CALLS THREADS\n");
+        std::fprintf(stderr, "usage: hook_cost shared|static|sync|launch|mixed CALLS THREADS\n");
         return 2;
     }
     resolve();

@@ -55,11 +55,29 @@ TEST(Confined, K5_ClosedStandardStreams) {
 
 // Nothing of the tool's may land in a file of the program's that got number 2.
 TEST(Confined, K5_ProblemsAreNotWrittenIntoTheProgramsFiles) {
-    Command command = confined("exec 2>&-;");
+    for (const char* closed : {"2>&-", ""}) {
+        const TemporaryFolder folder;
+        Command command;
+        command.arguments = {"/bin/sh", "-c", std::string("exec \"$0\" \"$1\" ") + closed, program_path("descriptors"),
+                             folder.path() / "own"};
+        command.folder = "/proc";
+        command.environment["TMPDIR"] = "/proc/nowhere";  // no report: something to complain of
+        const FinishedRun with(command);
+        EXPECT_TRUE(with.outcome().exited(0)) << describe(with.outcome());
+        EXPECT_EQ(with.outcome().out, "descriptor 2, failed 0, 0 bytes: \n");
+        EXPECT_EQ(with.outcome().out, FinishedRun(command.without_tool()).outcome().out);
+    }
+}
+// A log is what stderr may well become.
+TEST(Confined, K5_ProblemsGoWhereStderrWasSentTo) {
+    const TemporaryFolder folder;
+    Command command = confined("exec 2>>" + (folder.path() / "log").string() + ";");
     command.folder = "/proc";
     command.environment["TMPDIR"] = "/proc/nowhere";
-    const FinishedRun with(command);
-    expect_unharmed(with, command);
+    EXPECT_TRUE(FinishedRun(command).outcome().exited(0));
+    std::ostringstream log;
+    log << std::ifstream(folder.path() / "log").rdbuf();
+    EXPECT_EQ(log.str().rfind("pincheck: cannot write", 0), 0u) << log.str();
 }
 
 TEST(Descriptors, K4_NumbersAndContentsAreTheProgramsOwn) {

@@ -207,6 +207,30 @@ TEST(Unlisted, I2_CopyFunctionsThatWereFoundAreNamed) {
     }
 }
 
+// ---- Two runtimes of two kinds
+
+TEST(MixedRuntimes, I1_SharedAndStaticInOneProcessAreBothCovered) {
+    Command command;
+    command.arguments = {program_path("mixed_host"), program_path("libcopies_plugin_static.so")};
+    const FinishedRun with(command);
+    expect_same(with, command);
+    const Report report = with.report();
+    const auto pageable_uploads = [&](const char* api) {
+        return totals(report,
+                      [&](const SiteRecord& site) {
+                          return site.kind == SiteKind::copy && site.direction == Direction::host_to_device &&
+                                 site.source.kind == MemoryClass::pageable && api_of(report, site).rfind(api, 0) == 0;
+                      })
+            .calls;
+    };
+    EXPECT_EQ(pageable_uploads("cudaMemcpy"), 10u);
+    EXPECT_EQ(pageable_uploads("cuMemcpy"), 17u);  // counted by hand in copies_test.cpp
+    EXPECT_TRUE(covers_route(report, "exported-runtime"));
+    EXPECT_TRUE(covers_route(report, "lookup"));
+    EXPECT_EQ(told(report, CoverageKind::bypassed), std::set<std::string>{});
+    EXPECT_EQ(losses_text(report), "");
+}
+
 // Wheels rename the runtime that they carry: it is one all the same.
 TEST(RenamedRuntime, I6_IsCovered) {
     const Command command = unlisted("none", "unlisted_copies_renamed");

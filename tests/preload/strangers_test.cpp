@@ -90,6 +90,22 @@ TEST(Dlsym, I4_SameAnswersWithoutCuda) {
     expect_untouched(without_cuda({program_path("dlsym_uses")}));
 }
 
+// libA has a run path of its own, by which it opens libB by its bare name: the loader goes by who calls dlopen.
+TEST(Dlopen, I5_RunPathOfTheCallerCounts) {
+    const Command command =
+        of({"/bin/sh", "-c",
+            "mkdir lib && printf 'extern \"C\" int b() { return 6; }' > b.cpp && "
+            "printf '#include <dlfcn.h>\\nextern \"C\" int a() { void* h = dlopen(\"libB.so\", RTLD_NOW); "
+            "return h ? ((int (*)())dlsym(h, \"b\"))() : 1; }' > a.cpp && "
+            "printf '#include <dlfcn.h>\\nint main() { void* h = dlopen(\"lib/libA.so\", RTLD_NOW); "
+            "return h ? ((int (*)())dlsym(h, \"a\"))() : 2; }' > m.cpp && " PINCHECK_TEST_CXX
+            " -shared -fPIC b.cpp -o lib/libB.so && " PINCHECK_TEST_CXX
+            " -shared -fPIC a.cpp -o lib/libA.so '-Wl,-rpath,$ORIGIN' && " PINCHECK_TEST_CXX
+            " m.cpp -o m && ./m; echo $?"});
+    expect_untouched(command);
+    EXPECT_EQ(FinishedRun(command).outcome().out, "6\n");
+}
+
 // ---- Optional CUDA
 
 class Probe : public testing::TestWithParam<const char*> {
