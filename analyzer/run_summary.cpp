@@ -36,7 +36,8 @@ void list(std::vector<std::string>& into, const std::vector<SeenProcess>& proces
 std::vector<std::string> blind_reasons(const JobSeen& seen) {
     std::vector<std::string> reasons;
     list(reasons, seen.blind, "used CUDA without the tool: start that program itself under pincheck run");
-    list(reasons, seen.still_running, "uses CUDA and is still running: what it does from now on is not judged");
+    list(reasons, seen.still_running,
+         "uses CUDA and is still running: what it does from now on is not judged; let the program wait for it");
     if (seen.reports.empty()) {
         for (const Hint* hint : {&seen.target, &seen.launcher}) {
             if (hint->blind) {
@@ -56,7 +57,7 @@ Verdict without_reports(const SummaryOptions& options, const JobSeen& seen) {
                                                   : "pincheck: NO CONCLUSION  no CUDA call was seen";
     }
     std::vector<std::string> hints = reasons;
-    list(hints, seen.hidden, "runs with other rights: it cannot be looked into");
+    list(hints, seen.hidden, "runs with other rights and cannot be looked into: start pincheck with its rights");
     if (options.checking && !seen.ending.empty()) {
         line += " (" + seen.ending + ", as the program did)";
     } else if (options.checking && judgement.verdict != Verdict::pass && hints.empty()) {
@@ -118,7 +119,7 @@ Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
     } else {
         say(first_screen(loaded, judgement, options.origins, screen));
     }
-    list(notes, seen.hidden, "runs with other rights: it could not be looked into");
+    list(notes, seen.hidden, "runs with other rights and could not be looked into: start pincheck with its rights");
     for (std::size_t i = 0; i < notes.size() && i < kMaxListed && !seen.one_line; ++i) {
         say("pincheck: " + printable(notes[i]));
     }

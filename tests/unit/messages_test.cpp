@@ -13,6 +13,8 @@
 #include <sstream>
 
 #include "analyzer/hints.h"
+#include "analyzer/policy.h"
+#include "analyzer/run_summary.h"
 #include "report/crc32c.h"
 #include "report_test_sample.h"
 
@@ -294,12 +296,61 @@ std::string hints_text() {
     return text + hint_about_target(target, {"train"}).text + '\n';
 }
 
+// Why there is no verdict, of everything that can hide a call.
+std::string reasons_text() {
+    LoadResult loaded;
+    CaptureProcess& process = loaded.capture.processes.emplace_back();
+    process.file = "job.pcr";
+    process.cuda_calls = 1;
+    for (std::uint32_t kind = 1; kind < kLossKinds; ++kind) {
+        process.losses.push_back({static_cast<Loss>(kind), kind, 0});
+    }
+    constexpr CoverageKind kLast = CoverageKind::unlisted;
+    for (std::uint32_t kind = 1; kind <= static_cast<std::uint32_t>(kLast); ++kind) {
+        process.coverage.push_back({static_cast<CoverageKind>(kind), "cudaMemcpyAsync"});
+    }
+    process.problems = {"the file ends 10 bytes early", "another", "a third"};
+    std::string text;
+    for (const std::string& reason : judge(loaded, {}, {}, {}).reasons) {
+        text += reason + '\n';
+    }
+    return text + judge({}, {}, {}, {}).reasons.at(0) + '\n';
+}
+
+// What `pincheck run` says of processes that it could not see.
+std::string processes_text() {
+    SummaryOptions options;
+    options.checking = true;
+    std::string text;
+    const auto said = [&](const JobSeen& seen) {
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(print_summary(options, seen), Verdict::no_conclusion);
+        text += testing::internal::GetCapturedStderr();
+    };
+    JobSeen seen;
+    SeenProcess process;
+    process.pid = 7;
+    process.command = "worker";
+    seen.hidden = {process};
+    said(seen);
+    seen.blind.assign(11, process);
+    said(seen);
+    seen.still_running = {process};
+    seen.one_line = true;
+    said(seen);
+    seen.blind.clear();
+    said(seen);
+    return text;
+}
+
 TEST_F(Messages, are_as_written_down) {
     std::string got;
     for (const std::string command : kCommands) {
         got += "$ " + command + '\n' + outcome_of(command) + '\n';
     }
     got += "Why a run saw nothing:\n" + hints_text();
+    got += "\nWhy there is no verdict:\n" + reasons_text();
+    got += "\nProcesses that a run did not see:\n" + processes_text();
     const std::string golden = PINCHECK_GOLDEN "/messages.txt";
     if (std::getenv("PINCHECK_UPDATE_GOLDEN") != nullptr) {
         std::ofstream(golden, std::ios::binary) << got;
