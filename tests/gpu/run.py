@@ -211,6 +211,40 @@ def conformance(runner, out):
     return f"plain {verdicts['plain']['status']}, hooked {verdicts['hooked']['status']}"
 
 
+SAME_CALLS = {"same_calls_runtime_shared": 17, "same_calls_runtime_static": 17, "same_calls_driver_linked": 0,
+              "same_calls_driver_dlsym": 0, "same_calls_driver_lookup": 0}
+
+
+def same_calls(runner, out):
+    """Each call's results with and without the tool (tests/programs/same_calls.h); for the runtime also with each of its
+    first calls before everything else. Byte for byte."""
+    rows = []
+    for name, firsts in SAME_CALLS.items():
+        if name.endswith("_static") and not runner.simulated:
+            name += "_nvidia"
+        program = os.path.join(runner.build, "programs", name)
+        for first in [None] + list(range(firsts)):
+            command = [program] + ([] if first is None else [str(first)])
+            with tempfile.TemporaryDirectory(prefix="pincheck-gpu-") as folder:
+                plain = runner.execute(command, folder, False)
+                hooked = runner.execute(command, folder, True)
+            row = {"program": name, "first": first, "lines": len(plain["stdout"].splitlines())}
+            if plain["status"] != 0:
+                row["problem"] = f"the program itself fails: {plain['status']}"
+            elif any(plain[key] != hooked[key] for key in ("status", "stdout", "stderr")):
+                pairs = zip(plain["stdout"].splitlines() + [f"status {plain['status']}", plain["stderr"]],
+                            hooked["stdout"].splitlines() + [f"status {hooked['status']}", hooked["stderr"]])
+                row["problem"] = next(([a, b] for a, b in pairs if a != b), "differs in length")
+            if first is None:
+                row["stdout"] = plain["stdout"]
+            rows.append(row)
+    bad = [row for row in rows if "problem" in row]
+    verdict = "same" if not bad else "; ".join(f"{row['program']} {row['first']}: {row['problem']}" for row in bad)
+    with open(os.path.join(out, "same_calls.json"), "w", encoding="utf-8") as file:
+        json.dump({"program": "same_calls", "verdict": verdict, "runs": rows}, file, indent=1)
+    return verdict
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -237,6 +271,10 @@ def main():
         good = result["verdict"] == "same" or result["verdict"].startswith("skipped")
         failures += 0 if good else 1
         print(f"{name:28} {result['verdict']}", flush=True)
+    if not wanted or "same_calls" in wanted:
+        verdict = same_calls(runner, out)
+        failures += 0 if verdict == "same" else 1
+        print(f"{'same_calls':28} {verdict}", flush=True)
     if not wanted and not arguments.simulated:
         verdict = conformance(runner, out)
         failures += 0 if verdict == "plain 0, hooked 0" else 1

@@ -18,7 +18,7 @@ def main():
     print("| program | H2D recorded | H2D counted | D2H recorded | D2H counted | pageable | pinned | routes | verdict |")
     print("|---|---|---|---|---|---|---|---|---|")
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
-        if os.path.basename(path) in ("environment.json", "conformance.json"):
+        if os.path.basename(path) in ("environment.json", "conformance.json", "same_calls.json"):
             continue
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
@@ -37,6 +37,12 @@ def main():
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             print(f"\nConformance set, exit status: {json.load(file)['verdict']}.")
+    path = os.path.join(folder, "same_calls.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+        print(f"\nResults of {sum(run['lines'] for run in result['runs'])} calls with and without the tool: "
+              f"{result['verdict']}.")
 
 
 if __name__ == "__main__":
