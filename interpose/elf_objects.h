@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,10 @@ struct ElfObject {
 ElfObject read_object(std::uintptr_t base, const char* path, const ElfW(Dyn) * dynamic) noexcept;
 
 // Calls `visit(const ElfObject&)` for each object in load order until it returns true. Before process_started() the
-// loader's list is walked directly (it holds its lock then, in the only thread), afterwards by dl_iterate_phdr.
+// loader's list is walked directly (it holds its lock then, in the only thread), afterwards by dl_iterate_phdr. In a
+// child of the process named by objects_belong_to() directly again: another of the parent's threads may have held
+// dl_iterate_phdr's lock when the child came to be, and nobody would release it there (measured, glibc 2.36: the child
+// hangs; fork() resets other locks of the loader's, not this one).
 using Visitor = bool (*)(const ElfObject& object, void* context);
 void visit_objects(Visitor visit, void* context) noexcept;
 
@@ -57,6 +61,10 @@ template <class F>
 void for_each_object(F&& f) noexcept {
     visit_objects([](const ElfObject& object, void* context) { return (*static_cast<F*>(context))(object); }, &f);
 }
+
+// This process uses CUDA; its children, which cannot, are recognised by it. `find_object` is glibc's _dl_find_object,
+// which takes no lock; null where there is none (before 2.35): then children go by dl_iterate_phdr too.
+void objects_belong_to(pid_t process, void* find_object) noexcept;
 
 // Called by the library's constructor.
 void process_started() noexcept;

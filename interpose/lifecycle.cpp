@@ -1,5 +1,6 @@
 #include "lifecycle.h"
 
+#include <dlfcn.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,6 +22,7 @@
 #include "coverage.h"
 #include "elf_objects.h"
 #include "log.h"
+#include "lookup_route.h"
 #include "options.h"
 #include "process_info.h"
 #include "real.h"
@@ -187,6 +189,9 @@ void complain_about(Writer& writer) noexcept {
 void finish_start(State& state, bool at_end) noexcept {
     if (options().complaint[0] != '\0' && !state.after_fork) {
         say(Level::problem, "%s", options().complaint);
+    }
+    if (!state.after_fork) {
+        objects_belong_to(getpid(), libc_dlsym(RTLD_DEFAULT, "_dl_find_object"));
     }
     record_process(state);
     if (!state.after_fork && !at_end && options().stacks) {

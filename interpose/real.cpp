@@ -1,6 +1,7 @@
 #include "real.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -59,7 +60,7 @@ struct Runtime {
 };
 Runtime g_runtimes[kMaxRuntimes];
 std::atomic<unsigned> g_runtime_count{0};
-std::atomic<bool> g_runtime_writer{false};
+std::atomic<pid_t> g_runtime_writer{0};  // the process in which somebody adds a runtime; 0: nobody
 
 // The table entry for that runtime, reading its functions when it is new; CallerRule::kNoRuntime when all entries are
 // in use.
@@ -75,10 +76,13 @@ std::uint8_t index_of_runtime(const ElfObject& object) noexcept {
         if (count == kMaxRuntimes) {
             return CallerRule::kNoRuntime;  // see any_runtime_function()
         }
-        bool expected = false;
-        if (!g_runtime_writer.compare_exchange_strong(expected, true)) {
+        pid_t writer = 0;
+        const pid_t self = getpid();
+        if (!g_runtime_writer.compare_exchange_strong(writer, self) &&
+            (writer == self || !g_runtime_writer.compare_exchange_strong(writer, self))) {
             continue;  // another thread is adding one, perhaps this very one; it makes no call while it does
         }
+        // A fork's child may find its parent's thread at it, which is not there to finish: the entry is written anew.
         if (g_runtime_count.load(std::memory_order_acquire) == count) {
             Runtime& runtime = g_runtimes[count];
             copy_text(runtime.path, sizeof(runtime.path), object.path);
@@ -88,7 +92,7 @@ std::uint8_t index_of_runtime(const ElfObject& object) noexcept {
             runtime.base.store(object.base, std::memory_order_release);
             g_runtime_count.store(count + 1, std::memory_order_release);
         }
-        g_runtime_writer.store(false);
+        g_runtime_writer.store(0);
     }
 }
 

@@ -64,7 +64,7 @@ TEST_P(Fork, K3_ProgramIsTheSameAndTheParentsFileIsWhole) {
 INSTANTIATE_TEST_SUITE_P(Mode, Fork,
                          testing::Values("before-exit", "before-_exit", "after-exit", "after-_exit", "after-exec",
                                          "after-idle", "after-busy", "vfork-exec", "raw-clone", "after-_Fork",
-                                         "posix_spawn", "after-load-exit", "after-load-_exit"),
+                                         "posix_spawn", "after-load-exit", "after-load-_exit", "after-walks-exit"),
                          [](const auto& of_test) {
                              std::string name = of_test.param;
                              std::replace(name.begin(), name.end(), '-', '_');

@@ -2,9 +2,11 @@
 // made 10 + 10 before (mode after-*) and 5 + 5 afterwards.
 // Modes: before-exit, before-_exit, after-exit, after-_exit, after-exec, after-idle (the child makes no CUDA call),
 // after-busy (another thread of the parent copies all the while), vfork-exec, raw-clone, after-_Fork, posix_spawn,
-// after-load-exit and after-load-_exit (four threads copy while twenty children come to be, and these make calls too).
-// Must be recorded: the parent's 15 + 15 in one file; a child's calls in its own, flagged as "after a CUDA fork" where
-// the parent had used CUDA; nothing for a child without a CUDA call.
+// after-walks-exit (two threads walk the loader's list of objects, with its lock, while 200 children come to be that
+// make calls), after-load-exit and after-load-_exit (four threads copy while twenty children come to be, and these make
+// calls too). Must be recorded: the parent's 15 + 15 in one file; a child's calls in its own, flagged as "after a CUDA
+// fork" where the parent had used CUDA; nothing for a child without a CUDA call.
+#include <link.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -100,7 +102,14 @@ int main(int argc, char** argv) {
             }
         });
     }
-    int children = busy.empty() ? 1 : 20;
+    for (int i = 0; i < (has(mode, "-walks") ? 2 : 0); ++i) {
+        busy.emplace_back([&] {
+            while (!stop) {
+                dl_iterate_phdr([](dl_phdr_info*, std::size_t, void*) { return 0; }, nullptr);
+            }
+        });
+    }
+    int children = has(mode, "-walks") ? 200 : busy.empty() ? 1 : 20;
     int status = 0;
     bool clean = true;
     for (; children > 0; --children) {
