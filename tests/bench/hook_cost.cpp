@@ -1,6 +1,6 @@
 // hook_cost CASE CALLS THREADS: makes CALLS calls of one kind at one known site in each of THREADS threads and prints
-// the nanoseconds a call, mean over the threads. Run by hook_cost.py with and without the preload, over the stub
-// driver.
+// the nanoseconds a call, mean over the threads: by the clock, and on a core. Run by hook_cost.py with and without the
+// preload, over the stub driver.
 //
 //   shared   cudaMemcpyAsync of page-locked memory, linked runtime
 //   static   the same as a static runtime makes it: cuMemcpyHtoDAsync_v2 through cuGetProcAddress_v2
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <latch>
 #include <string>
 #include <thread>
@@ -86,6 +87,12 @@ __attribute__((noinline)) int run_mixed(long calls) {
     return failed;
 }
 
+double core_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -104,25 +111,31 @@ int main(int argc, char** argv) {
     }
     resolve();
     std::latch start(threads);
-    std::vector<double> ns(static_cast<std::size_t>(threads));
+    struct Took {
+        double clock = 0;
+        double core = 0;
+    };
+    std::vector<Took> ns(static_cast<std::size_t>(threads));
     std::vector<std::thread> workers;
-    for (double& mine : ns) {
+    for (Took& mine : ns) {
         workers.emplace_back([&, run] {
             if (run(100) != 0) {  // the site becomes known
                 std::exit(3);
             }
             start.arrive_and_wait();
+            const double core = core_ns();
             const auto begin = std::chrono::steady_clock::now();
             run(calls);
             const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
-            mine = took.count() / static_cast<double>(calls);
+            mine = {took.count() / static_cast<double>(calls), (core_ns() - core) / static_cast<double>(calls)};
         });
     }
-    double sum = 0;
+    Took sum;
     for (std::size_t i = 0; i < workers.size(); ++i) {
         workers[i].join();
-        sum += ns[i];
+        sum.clock += ns[i].clock;
+        sum.core += ns[i].core;
     }
-    std::printf("%.2f\n", sum / threads);
+    std::printf("%.2f %.2f\n", sum.clock / threads, sum.core / threads);
     return 0;
 }

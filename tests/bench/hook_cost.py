@@ -3,7 +3,7 @@
 
 Runs hook_cost over a do-nothing driver (the bench folder's libcuda.so.1), so that the figures are the hooks' alone, and
 interleaves runs with and without the preload library, so that both see the same machine. Nanoseconds are differences of
-medians; instructions come from callgrind, as differences of two run lengths with the library minus without it (clock
+medians, by the clock or, with more threads than cores, of the time on a core; instructions come from callgrind, as differences of two run lengths with the library minus without it (clock
 reads through the vDSO run as system calls there and are not counted).
 
 What is counted holds the driver's own answer to the pointer query (about 50 instructions in the stub), and for the static
@@ -57,7 +57,9 @@ class Bench:
         return done
 
     def nanoseconds(self, hooked, case, calls, threads):
-        return float(self.run(hooked, [self.program, case, str(calls), str(threads)]).stdout)
+        """By the clock, and on a core."""
+        done = self.run(hooked, [self.program, case, str(calls), str(threads)])
+        return [float(word) for word in done.stdout.split()]
 
     def instructions(self, hooked, case, calls):
         done = self.run(hooked, ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--toggle-collect=*run_{case}*", self.program, case,
@@ -67,12 +69,13 @@ class Bench:
 
 def measure_time(bench, case, rounds, calls, threads):
     plain, hooked = [], []
-    # Threads that outnumber the cores wait for one another; what is asked is a call's own time on a core.
-    share = min(1.0, len(os.sched_getaffinity(0)) / threads)
+    # Threads that outnumber the cores wait for one another; what is asked then is a call's own time on a core.
+    on_core = threads > len(os.sched_getaffinity(0))
     for number in range(rounds):
         # Alternate who goes first: the second run finds a warmer machine.
         for with_tool in ((False, True) if number % 2 == 0 else (True, False)):
-            (hooked if with_tool else plain).append(share * bench.nanoseconds(with_tool, case, calls, threads))
+            (hooked if with_tool else plain).append(
+                bench.nanoseconds(with_tool, case, calls, threads)[1 if on_core else 0])
     return {
         "case": case, "threads": threads, "rounds": rounds, "calls": calls,
         "plain_ns": statistics.median(plain), "hooked_ns": statistics.median(hooked),

@@ -54,6 +54,13 @@ TEST(Departures, K4_CallsInDestructorsOfThreadLocals) {
     EXPECT_EQ(losses_text(report), "");
 }
 
+// Whatever the tool does at the first call, it does on the caller's stack.
+TEST(Departures, K4_FirstCallOnTheSmallestStack) {
+    const FinishedRun with(over_stub({"departures", "small-stack"}));
+    expect_same(with, over_stub({"departures", "small-stack"}));
+    EXPECT_EQ(returned_uploads(with.report()), 20u);
+}
+
 TEST(Reopened, I6_PluginAndItsRuntimeComeAndGo) {
     const Command command = over_stub({"reopens", program_path("libreopens_plugin.so")});
     const FinishedRun with(command);

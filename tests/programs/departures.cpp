@@ -4,10 +4,12 @@
 //   cancel     four threads are cancelled inside a copy, four end by pthread_exit there; then 20 ordinary ones
 //   tls        four threads; each makes 5 copies, 5 in a destructor of a thread_local object and 5 in one of a
 //              pthread key
+//   small-stack  the first copies of the process, 20, come from a thread with the smallest stack there may be
 // Must be recorded: every copy that returned, all from pageable memory (longjmp, cancel: 20; tls: 60).
 #include "stub_api.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 
 #include <csetjmp>
@@ -106,6 +108,18 @@ int left_in_destructors() {
     return 4;
 }
 
+int from_a_small_stack() {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN);
+    pthread_t thread{};
+    pthread_create(
+        &thread, &attributes, [](void*) -> void* { return upload(20) == 0 ? &pageable : nullptr; }, nullptr);
+    void* result = nullptr;
+    pthread_join(thread, &result);
+    return result != nullptr ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -113,6 +127,10 @@ int main(int argc, char** argv) {
     in_copy = static_cast<InCopy*>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "stub_in_copy"));
     if (in_copy == nullptr) {
         return 2;
+    }
+    if (std::strcmp(how, "small-stack") == 0) {
+        std::printf("failed %d\n", from_a_small_stack());
+        return 0;
     }
     if (std::strcmp(how, "tls") == 0) {
         std::printf("threads %d\n", left_in_destructors());
