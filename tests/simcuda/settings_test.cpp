@@ -53,6 +53,40 @@ TEST_F(Settings, LowAddressesServeTheOldEntryPoints) {
     EXPECT_EQ(exit_code(body, {{"SIMCUDA_LOW_ADDRESSES", "1"}}), 0);
 }
 
+TEST_F(Settings, LowAddressesServeTheFirstVersionsOfAllMemoryFunctions) {
+    const auto body = [] {
+        CUdeviceptr_v1 rows = 0, other = 0, base = 0;
+        unsigned pitch = 0, size = 0, free_bytes = 0, total = 0;
+        unsigned char down[3][4] = {};
+        if (!begin() || cuMemAllocPitch(&rows, &pitch, 4, 3, 4) || cuMemAlloc(&other, 3 * pitch) ||
+            cuMemGetInfo(&free_bytes, &total) || cuMemGetAddressRange(&base, &size, rows + 5))
+            return 1;
+        if (base != rows || size != 3 * pitch || free_bytes == 0 || total < free_bytes)
+            return 2;
+        if (cuMemsetD8(rows, 1, size) || cuMemsetD16(rows, 0x0202, 1) || cuMemsetD32(rows + pitch, 0x03030303, 1) ||
+            cuMemsetD2D8(rows + 1, pitch, 4, 1, 3) || cuMemcpyDtoD(other, rows, size))
+            return 3;
+        CUDA_MEMCPY2D_v1 c{};
+        c.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+        c.srcDevice = other;
+        c.srcPitch = pitch;
+        c.dstMemoryType = CU_MEMORYTYPE_HOST;
+        c.dstHost = down;
+        c.WidthInBytes = 4;
+        c.Height = 3;
+        const unsigned char expected[3][4] = {{2, 4, 1, 1}, {3, 4, 3, 3}, {1, 4, 1, 1}};
+        if (cuMemcpy2D(&c) || std::memcmp(down, expected, sizeof down) != 0)
+            return 4;
+        return cuMemFree(rows) || cuMemFree(other) ? 5 : 0;
+    };
+    EXPECT_EQ(exit_code(body, {{"SIMCUDA_LOW_ADDRESSES", "1"}}), 0);
+    const auto too_high = [] {
+        CUdeviceptr_v1 memory = 0;
+        return begin() ? static_cast<int>(cuMemAlloc(&memory, 4096)) : 1;
+    };
+    EXPECT_EQ(exit_code(too_high, {}), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
 TEST_F(Settings, OrderedFailuresBeginAtTheirCall) {
     const auto body = [] {
         void* memory[3];

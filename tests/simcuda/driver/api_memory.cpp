@@ -1,4 +1,6 @@
 // Allocation, release and registration.
+#include <algorithm>
+
 #include "capture.h"
 #include "context.h"
 #include "memory.h"
@@ -59,7 +61,59 @@ CUresult device_pointer(CUdeviceptr* out, void* address, unsigned flags) {
     return CUDA_SUCCESS;
 }
 
+// The first versions' 32 bits hold what they can; SIMCUDA_LOW_ADDRESSES puts device memory where they reach it.
+unsigned narrow(std::size_t size) {
+    return static_cast<unsigned>(std::min<std::size_t>(size, ~0u));
+}
+
+CUresult allocate(Context* context, CUdeviceptr* out, std::size_t size) {
+    if (!out)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (capture_forbids(context))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return allocate_device(context, size, out);
+}
+
+constexpr std::size_t kPitchAlignment = 512;  // what cudaMallocPitch gives on devices of the last ten years
+
+CUresult allocate_rows(Context* context, CUdeviceptr* out, std::size_t* pitch, std::size_t width, std::size_t height,
+                       unsigned element) {
+    if (!out || !pitch || width == 0 || height == 0 || (element != 4 && element != 8 && element != 16))
+        return CUDA_ERROR_INVALID_VALUE;
+    std::size_t row = 0, size = 0;
+    if (__builtin_add_overflow(width, kPitchAlignment - 1, &row))
+        return CUDA_ERROR_INVALID_VALUE;
+    row -= row % kPitchAlignment;
+    if (__builtin_mul_overflow(row, height, &size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (const CUresult result = allocate(context, out, size); result != CUDA_SUCCESS)
+        return result;
+    *pitch = row;
+    return CUDA_SUCCESS;
+}
+
+// Gives the address to a function of the first version, or the memory back.
+CUresult hand_out(CUdeviceptr address, CUdeviceptr_v1* out) {
+    if (address > ~CUdeviceptr_v1{0}) {
+        release(address, is_device);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *out = static_cast<CUdeviceptr_v1>(address);
+    return CUDA_SUCCESS;
+}
+
 }  // namespace
+
+SIM_EXPORT CUresult cuMemGetInfo(unsigned* free_bytes, unsigned* total) {
+    SIM_CONTEXT(cuMemGetInfo);
+    if (!free_bytes || !total)
+        return CUDA_ERROR_INVALID_VALUE;
+    std::size_t wide_free = 0, wide_total = 0;
+    memory_info(context->device, &wide_free, &wide_total);
+    *free_bytes = narrow(wide_free);
+    *total = narrow(wide_total);
+    return CUDA_SUCCESS;
+}
 
 SIM_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
     SIM_CONTEXT(cuMemGetInfo_v2);
@@ -71,11 +125,43 @@ SIM_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
 
 SIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t size) {
     SIM_CONTEXT(cuMemAlloc_v2);
+    return allocate(context, out, size);
+}
+
+SIM_EXPORT CUresult cuMemAlloc(CUdeviceptr_v1* out, unsigned size) {
+    SIM_CONTEXT(cuMemAlloc);
+    CUdeviceptr wide = 0;
     if (!out)
         return CUDA_ERROR_INVALID_VALUE;
-    if (capture_forbids(context))
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    return allocate_device(context, size, out);
+    if (const CUresult result = allocate(context, &wide, size); result != CUDA_SUCCESS)
+        return result;
+    return hand_out(wide, out);
+}
+
+SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height, unsigned element) {
+    SIM_CONTEXT(cuMemAllocPitch_v2);
+    return allocate_rows(context, out, pitch, width, height, element);
+}
+
+SIM_EXPORT CUresult cuMemAllocPitch(CUdeviceptr_v1* out, unsigned* pitch, unsigned width, unsigned height,
+                                    unsigned element) {
+    SIM_CONTEXT(cuMemAllocPitch);
+    CUdeviceptr wide = 0;
+    std::size_t wide_pitch = 0;
+    if (!out || !pitch)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult result = allocate_rows(context, &wide, &wide_pitch, width, height, element);
+        result != CUDA_SUCCESS)
+        return result;
+    *pitch = narrow(wide_pitch);
+    return hand_out(wide, out);
+}
+
+SIM_EXPORT CUresult cuMemFree(CUdeviceptr_v1 address) {
+    SIM_CONTEXT(cuMemFree);
+    if (address == 0)
+        return CUDA_SUCCESS;
+    return release_when_idle(context, address, is_device);
 }
 
 SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
@@ -94,6 +180,18 @@ SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUd
         *base = range->base;
     if (size)
         *size = range->size;
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuMemGetAddressRange(CUdeviceptr_v1* base, unsigned* size, CUdeviceptr_v1 address) {
+    SIM_CONTEXT(cuMemGetAddressRange);
+    const auto range = find_range(address);
+    if (!range)
+        return CUDA_ERROR_NOT_FOUND;
+    if (base)
+        *base = static_cast<CUdeviceptr_v1>(range->base);
+    if (size)
+        *size = narrow(range->size);
     return CUDA_SUCCESS;
 }
 

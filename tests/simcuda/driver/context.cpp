@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "arrays.h"
 #include "memory.h"
 #include "settings.h"
 
@@ -172,11 +173,13 @@ CUresult destroy_context(Context* context) {
         for (const StreamPtr& stream : context->streams)
             stream->destroyed = true;
         context->streams.clear();
+        context->peers.clear();
         std::erase_if(per_thread_streams(), [&](const PerThread& entry) { return entry.context == context; });
         context->alive = false;
         context->sticky = CUDA_SUCCESS;
     }
     free_context_memory(context);
+    free_context_arrays(context);
     if (!context->primary && current_context() == context)
         pop_current();
     return CUDA_SUCCESS;

@@ -22,6 +22,7 @@ struct Context {
     // Guarded by machine().mutex. The streams of the app and the per-thread ones; the legacy stream apart.
     StreamPtr legacy;
     std::vector<StreamPtr> streams;
+    std::vector<Context*> peers;  // whose memory this context may access (cuCtxEnablePeerAccess)
 };
 
 // What a null stream handle means to the entry point that got it.
@@ -66,6 +67,14 @@ inline CUcontext handle(Context* context) {
     ::simcuda::Context* context = nullptr;                                                                    \
     if (const CUresult entered = ::simcuda::enter(::simcuda::Api::symbol, &context); entered != CUDA_SUCCESS) \
     return entered
+
+// An entry point without a twin.
+#define SIM_ONE(symbol, parameters, ...)                                            \
+    SIM_EXPORT CUresult symbol parameters {                                         \
+        [[maybe_unused]] constexpr auto meaning = ::simcuda::DefaultStream::legacy; \
+        SIM_CONTEXT(symbol);                                                        \
+        __VA_ARGS__                                                                 \
+    }
 
 // An entry point and its per-thread-default-stream twin from one body; `meaning` tells them apart.
 #define SIM_TWINS(symbol, suffix, parameters, ...)                                      \

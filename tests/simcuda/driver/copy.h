@@ -1,21 +1,38 @@
-// Copies: which engine, and does the host wait.
+// Copies: which engine, and does the host wait. A strided copy and one to an array behave as a plain one of the same
+// memory kinds and size (an assumption: only plain copies were measured).
 #pragma once
 
 #include "calls.h"
 #include "context.h"
-#include "memory.h"
+#include "region.h"
 
 namespace simcuda {
 
 enum class HostWait { asynchronous, synchronous };
 
-// What the entry point promises about its pointers; `any` is unified addressing.
-enum class Ends { h2d, d2h, d2d, any };
+// What the entry point says that a pointer is; `unified` leaves it to unified addressing.
+enum class Side { host, device, unified };
 
-CUresult copy(const StreamPtr& stream, std::uintptr_t destination, std::uintptr_t source, std::size_t size, Ends ends,
-              HostWait wait);
+// One end of a copy.
+struct End {
+    Region region;
+    Side side = Side::unified;
+};
 
-CUresult fill(const StreamPtr& stream, CUdeviceptr destination, std::uint32_t value, std::size_t width,
-              std::size_t count, HostWait wait);
+// When the source is read (cuda.h, CUmemcpySrcAccessOrder): as the functions without that choice do it, in stream order
+// even if it is pageable, or before the call returns. "Any order" allows both, and the stand-in does what it does
+// without the choice of the source's kind: stream order.
+enum class SourceOrder { usual, stream, during_call };
+
+// CUDA_SUCCESS for a copy of nothing. The regions are not empty.
+CUresult copy(const StreamPtr& stream, const End& to, const End& from, HostWait wait,
+              SourceOrder order = SourceOrder::usual);
+
+// Contiguous memory. A size of zero is a success, a null pointer is not.
+CUresult copy(const StreamPtr& stream, std::uintptr_t to, Side to_side, std::uintptr_t from, Side from_side,
+              std::size_t size, HostWait wait);
+
+// `value` repeated over the region; `width` of it is 1, 2 or 4 bytes, and divides the region's rows.
+CUresult fill(const StreamPtr& stream, const Region& to, std::uint32_t value, std::size_t width, HostWait wait);
 
 }  // namespace simcuda

@@ -79,16 +79,14 @@ void unmap(const Range& range) {
 
 }  // namespace
 
-CUresult allocate_device(Context* context, std::size_t size, CUdeviceptr* out) {
-    if (size == 0)
-        return CUDA_ERROR_INVALID_VALUE;
+char* map_device(int device, std::size_t size) {
     Ranges& all = ranges();
-    const auto device = static_cast<std::size_t>(context->device);
     {
         std::unique_lock lock(all.mutex);
-        if (size > settings().device_memory - all.device_bytes[device])
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        all.device_bytes[device] += whole_pages(size);
+        std::size_t& used = all.device_bytes[static_cast<std::size_t>(device)];
+        if (size > settings().device_memory - used)
+            return nullptr;
+        used += whole_pages(size);
     }
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 #ifdef MAP_32BIT
@@ -96,9 +94,29 @@ CUresult allocate_device(Context* context, std::size_t size, CUdeviceptr* out) {
         flags |= MAP_32BIT;
 #endif
     void* base = mmap(nullptr, whole_pages(size), PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (base == MAP_FAILED)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (base == MAP_FAILED) {
+        std::unique_lock lock(all.mutex);
+        all.device_bytes[static_cast<std::size_t>(device)] -= whole_pages(size);
+        return nullptr;
+    }
     madvise(base, whole_pages(size), MADV_DONTFORK);  // a child has no device memory
+    return static_cast<char*>(base);
+}
+
+void unmap_device(int device, char* memory, std::size_t size) {
+    {
+        std::unique_lock lock(ranges().mutex);
+        ranges().device_bytes[static_cast<std::size_t>(device)] -= whole_pages(size);
+    }
+    munmap(memory, whole_pages(size));
+}
+
+CUresult allocate_device(Context* context, std::size_t size, CUdeviceptr* out) {
+    if (size == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    char* base = map_device(context->device, size);
+    if (!base)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     *out = reinterpret_cast<CUdeviceptr>(base);
     return add({.base = *out, .size = size, .kind = Kind::device, .context = context});
 }

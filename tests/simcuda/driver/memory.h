@@ -41,6 +41,11 @@ CUresult release(std::uintptr_t base, bool (*allowed)(Kind));
 void free_context_memory(Context* context);
 void memory_info(int device, std::size_t* free_bytes, std::size_t* total);
 
+// Device memory that has no address, for arrays: zeroed and part of memory_info, but find_range does not know it. Null
+// when there is not enough.
+char* map_device(int device, std::size_t size);
+void unmap_device(int device, char* memory, std::size_t size);
+
 // One end of a copy.
 struct Span {
     std::uintptr_t address = 0;

@@ -84,15 +84,19 @@ int current_device() {
     return t_device;
 }
 
-cudaError_t use_device(int device) {
+cudaError_t device_context(int device, CUcontext* out) {
     int count = 0;
     if (const CUresult result = driver().cuDeviceGetCount(&count); result != CUDA_SUCCESS)
-        return finish(result);
+        return static_cast<cudaError_t>(result);
     if (device < 0 || device >= count)
-        return finish(cudaErrorInvalidDevice);
+        return cudaErrorInvalidDevice;
+    return static_cast<cudaError_t>(primary(device, out));
+}
+
+cudaError_t use_device(int device) {
     CUcontext context = nullptr;
-    if (const CUresult result = primary(device, &context); result != CUDA_SUCCESS)
-        return finish(result);
+    if (const cudaError_t error = device_context(device, &context); error != cudaSuccess)
+        return finish(error);
     t_device = device;
     return finish(driver().cuCtxSetCurrent(context));
 }

@@ -20,6 +20,9 @@ cudaError_t take_last_error();
 cudaError_t peek_last_error();
 
 int current_device();
+
+// The device's primary context, retained once for the life of the process. cudaErrorInvalidDevice for no device.
+cudaError_t device_context(int device, CUcontext* out);
 cudaError_t use_device(int device);
 
 inline const Driver& driver() {
