@@ -1,4 +1,4 @@
-// The kernels, and the gate's host side. The only file that needs nvcc.
+// The kernels, a device variable, and the gate's host side. The only file that needs nvcc.
 #include "gate.h"
 
 #include <atomic>
@@ -16,7 +16,13 @@ extern "C" __global__ void conformance_gate(volatile int* flag) {
 
 extern "C" __global__ void conformance_empty() {}
 
+__device__ char conformance_symbol[conformance::kSymbolSize];
+
 namespace conformance {
+
+const void* symbol() {
+    return conformance_symbol;
+}
 
 Gate::Gate() {
     EXPECT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&flag_), sizeof *flag_, cudaHostAllocMapped), cudaSuccess);

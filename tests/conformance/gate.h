@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 
 #define CUDA_OK(call) ASSERT_EQ(call, cudaSuccess) << #call
@@ -32,6 +33,10 @@ class Gate {
     cudaStream_t stream_ = nullptr;
     bool closed_ = false;
 };
+
+// A __device__ variable, as the functions for symbols want it.
+constexpr std::size_t kSymbolSize = 64;
+const void* symbol();
 
 // Launches a kernel that does nothing.
 void launch_empty(cudaStream_t stream);
