@@ -221,7 +221,7 @@ TEST_F(Copies, WrongBoxesAreRefused) {
     EXPECT_EQ(refuses([](CUDA_MEMCPY3D* c) { c->dstHeight = kHeight; }), CUDA_ERROR_INVALID_VALUE) << "y + height";
     EXPECT_EQ(refuses([](CUDA_MEMCPY3D* c) { c->dstPitch = 1ul << 31; }), CUDA_ERROR_INVALID_VALUE) << "the most";
     EXPECT_EQ(refuses([](CUDA_MEMCPY3D* c) { c->srcLOD = 1; }), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(refuses([](CUDA_MEMCPY3D* c) { c->srcMemoryType = CUmemorytype(9); }), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(refuses([](CUDA_MEMCPY3D* c) { c->srcMemoryType = CUmemorytype(7); }), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(refuses([](CUDA_MEMCPY3D* c) { c->srcHost = nullptr; }), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(refuses([](CUDA_MEMCPY3D* c) { c->dstZ = kSlices; }), CUDA_ERROR_INVALID_VALUE) << "beyond the memory";
     EXPECT_EQ(refuses([](CUDA_MEMCPY3D* c) { c->srcMemoryType = CU_MEMORYTYPE_ARRAY; }), CUDA_ERROR_INVALID_HANDLE);
@@ -435,7 +435,7 @@ TEST_F(Copies, ManagedMemoryIsPrefetchedInStreamOrder) {
     EXPECT_EQ(cuMemPrefetchAsync(address(source_.data()), 16, 0, stream_), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuMemAdvise(managed, kSize, CU_MEM_ADVISE_SET_READ_MOSTLY, 0), CUDA_SUCCESS);
     EXPECT_EQ(cuMemAdvise(managed, kSize, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 5), CUDA_ERROR_INVALID_DEVICE);
-    EXPECT_EQ(cuMemAdvise(managed, kSize, CUmem_advise(99), 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemAdvise(managed, kSize, CUmem_advise(7), 0), CUDA_ERROR_INVALID_VALUE);
     release();
     EXPECT_EQ(cuMemFree_v2(managed), CUDA_SUCCESS);
 }

@@ -116,7 +116,7 @@ TEST_F(RuntimeCopies, TwinsGoToTheDriversTwins) {
 TEST_F(RuntimeCopies, RectanglesCheckTheirPitch) {
     EXPECT_EQ(cudaMemcpy2D(other_, 8, host_.data(), kPitch, 9, 2, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
     EXPECT_EQ(cudaMemcpy2D(other_, kPitch, host_.data(), 8, 9, 2, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
-    EXPECT_EQ(cudaMemcpy2D(other_, kPitch, host_.data(), kPitch, 9, 2, static_cast<cudaMemcpyKind>(9)),
+    EXPECT_EQ(cudaMemcpy2D(other_, kPitch, host_.data(), kPitch, 9, 2, static_cast<cudaMemcpyKind>(7)),
               cudaErrorInvalidMemcpyDirection);
     EXPECT_EQ(cudaMemcpy2D(host_.data(), kPitch, other_, kPitch, 9, 2, cudaMemcpyHostToDevice), cudaErrorInvalidValue)
         << "a pageable destination is no device memory";

@@ -68,6 +68,8 @@ CUresult copy_running(const Route& route, Place to, Place from, std::size_t size
         const std::size_t rows = whole(to, shape_to) && whole(from, shape_from) ? size / width : 1;
         to.pitch = from.pitch = width;
         result = copy_rectangle(route, to, from, width, rows);
+        if (result != CUDA_SUCCESS)
+            return result;
         advance(&to, shape_to, width, rows);
         advance(&from, shape_from, width, rows);
         size -= width * rows;
