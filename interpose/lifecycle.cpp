@@ -253,6 +253,7 @@ __attribute__((destructor)) void on_exit() {
         return;
     }
     const KeepErrno keep;
+    const NotCancelled whole;
     set_and_wake(writer->finish);
     wait_until_set(writer->finished, kExitWaitNs);
     complain_about(*writer);
@@ -260,6 +261,7 @@ __attribute__((destructor)) void on_exit() {
 
 State* start(bool at_end) noexcept {
     const KeepErrno keep;
+    const NotCancelled whole;
     process_started();
     LifePage* page = life_page();
     if (page == nullptr || page->gave_up.load(std::memory_order_acquire) != 0) {

@@ -1,6 +1,7 @@
 #include "log.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,11 +51,19 @@ KeepErrno::~KeepErrno() {
     errno = saved_;
 }
 
+NotCancelled::NotCancelled() noexcept {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
+}
+NotCancelled::~NotCancelled() {
+    pthread_setcancelstate(before_, nullptr);
+}
+
 void say(Level level, const char* format, ...) noexcept {
     if (options().verbosity < static_cast<int>(level)) {
         return;
     }
     const KeepErrno keep;
+    const NotCancelled whole;
     if (!stderr_is_there()) {
         return;  // nobody to tell
     }

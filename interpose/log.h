@@ -24,4 +24,17 @@ class KeepErrno {
     int saved_;
 };
 
+// No cancellation of the calling thread over a scope: CUDA's functions are no cancellation points, and open, read and
+// write inside them must not be (a thread cancelled there would leave the tool half started).
+class NotCancelled {
+  public:
+    NotCancelled() noexcept;
+    ~NotCancelled();
+    NotCancelled(const NotCancelled&) = delete;
+    NotCancelled& operator=(const NotCancelled&) = delete;
+
+  private:
+    int before_ = 0;
+};
+
 }  // namespace pincheck

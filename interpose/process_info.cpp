@@ -98,6 +98,7 @@ void record_process(State& state) noexcept {
 
 void record_device(State& state) noexcept {
     const KeepErrno keep;
+    const NotCancelled whole;
     const Driver* known = driver();
     int ordinal = -1;
     if (known == nullptr || known->ctx_get_device == nullptr || known->device_get_attribute == nullptr ||

@@ -171,6 +171,7 @@ __attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& t
                                                     const Caller& caller, SiteKey key,
                                                     const Backtrace* exact) noexcept {
     const KeepErrno keep;
+    const NotCancelled whole;
     Backtrace trace;
     if (exact == nullptr) {
         unwind(caller, options().stacks && !state.after_fork ? options().depth : 1, trace);

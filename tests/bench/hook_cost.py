@@ -3,8 +3,9 @@
 
 Runs hook_cost over a do-nothing driver (the bench folder's libcuda.so.1), so that the figures are the hooks' alone, and
 interleaves runs with and without the preload library, so that both see the same machine. Nanoseconds are differences of
-medians, by the clock or, with more threads than cores, of the time on a core; instructions come from callgrind, as differences of two run lengths with the library minus without it (clock
-reads through the vDSO run as system calls there and are not counted).
+medians, by the clock or, with more threads than cores, of the time on a core; instructions come from callgrind, as
+differences of two run lengths with the library minus without it (clock reads through the vDSO run as system calls there
+and are not counted).
 
 What is counted holds the driver's own answer to the pointer query (about 50 instructions in the stub), and for the static
 runtime the unwinder's walk over its frames.

@@ -54,6 +54,16 @@ TEST(Departures, K4_CallsInDestructorsOfThreadLocals) {
     EXPECT_EQ(losses_text(report), "");
 }
 
+// A copy is no cancellation point, not even the first one.
+TEST(Departures, K4_ThreadThatIsToBeCancelledMakesTheFirstCall) {
+    const FinishedRun with(over_stub({"departures", "cancel-first"}));
+    expect_same(with, over_stub({"departures", "cancel-first"}));
+    EXPECT_EQ(with.outcome().out, "cancelled 1 after 20 copies\n");
+    const Report report = with.report();
+    EXPECT_EQ(returned_uploads(report), 20u);
+    EXPECT_EQ(report.header.state, FileState::ended);
+}
+
 // Whatever the tool does at the first call, it does on the caller's stack.
 TEST(Departures, K4_FirstCallOnTheSmallestStack) {
     const FinishedRun with(over_stub({"departures", "small-stack"}));

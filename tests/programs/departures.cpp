@@ -4,6 +4,8 @@
 //   cancel     four threads are cancelled inside a copy, four end by pthread_exit there; then 20 ordinary ones
 //   tls        four threads; each makes 5 copies, 5 in a destructor of a thread_local object and 5 in one of a
 //              pthread key
+//   cancel-first  the process's first copy, and 19 more, come from a thread that is to be cancelled at its next
+//              cancellation point, of which a copy is none
 //   small-stack  the first copies of the process, 20, come from a thread with the smallest stack there may be
 // Must be recorded: every copy that returned, all from pageable memory (longjmp, cancel: 20; tls: 60).
 #include "stub_api.h"
@@ -108,6 +110,27 @@ int left_in_destructors() {
     return 4;
 }
 
+int copies_returned = 0;
+
+int from_a_cancelled_thread() {
+    pthread_t thread{};
+    pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+            pthread_cancel(pthread_self());
+            for (int i = 0; i < 20; ++i) {
+                upload(1);
+                ++copies_returned;
+            }
+            pthread_testcancel();
+            return nullptr;
+        },
+        nullptr);
+    void* result = nullptr;
+    pthread_join(thread, &result);
+    return result == PTHREAD_CANCELED ? 1 : 0;
+}
+
 int from_a_small_stack() {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -127,6 +150,11 @@ int main(int argc, char** argv) {
     in_copy = static_cast<InCopy*>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "stub_in_copy"));
     if (in_copy == nullptr) {
         return 2;
+    }
+    if (std::strcmp(how, "cancel-first") == 0) {
+        const int cancelled_late = from_a_cancelled_thread();
+        std::printf("cancelled %d after %d copies\n", cancelled_late, copies_returned);
+        return 0;
     }
     if (std::strcmp(how, "small-stack") == 0) {
         std::printf("failed %d\n", from_a_small_stack());

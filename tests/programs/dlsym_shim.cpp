@@ -4,12 +4,13 @@
 // is. Names of its own are not answered.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdio>
 
 namespace {
 
 using Dlsym = void* (*)(void*, const char*);
-int asked = 0;
+std::atomic<int> asked = 0;
 
 Dlsym real() {
 #ifdef DLSYM_SHIM_NEXT
@@ -23,7 +24,7 @@ Dlsym real() {
 }
 
 __attribute__((destructor)) void say() {
-    std::printf("shim was asked %d\n", asked);
+    std::printf("shim was asked %d\n", asked.load());
 }
 
 }  // namespace
