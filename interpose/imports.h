@@ -30,6 +30,7 @@ void for_each_import(const ElfObject& object, Wanted&& wanted, Visit&& visit) no
     struct Part {
         const ElfW(Rela) * entries = nullptr;
         std::size_t count = 0;
+        std::size_t first = 0;  // before it: relocations without a symbol, hundreds of thousands in a large library
     };
     Part parts[2];
     for (const ElfW(Dyn)* entry = object.dynamic; entry->d_tag != DT_NULL; ++entry) {
@@ -39,6 +40,9 @@ void for_each_import(const ElfObject& object, Wanted&& wanted, Visit&& visit) no
                 break;
             case DT_RELASZ:
                 parts[0].count = entry->d_un.d_val / sizeof(ElfW(Rela));
+                break;
+            case DT_RELACOUNT:
+                parts[0].first = entry->d_un.d_val;
                 break;
             case DT_JMPREL:
                 parts[1].entries = reinterpret_cast<const ElfW(Rela)*>(entry->d_un.d_ptr);
@@ -51,7 +55,7 @@ void for_each_import(const ElfObject& object, Wanted&& wanted, Visit&& visit) no
         }
     }
     for (const Part& part : parts) {
-        for (std::size_t i = 0; part.entries != nullptr && i < part.count; ++i) {
+        for (std::size_t i = part.first; part.entries != nullptr && i < part.count; ++i) {
             const ElfW(Rela)& relocation = part.entries[i];
             const auto type = ELF64_R_TYPE(relocation.r_info);
             if (type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT && type != R_X86_64_64) {
