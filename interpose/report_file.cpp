@@ -46,6 +46,16 @@ bool join(const char* directory, const char* name, char* out, std::size_t size) 
     return length > 0 && static_cast<std::size_t>(length) < size;
 }
 
+// Out of the way of programs that count on getting the lowest numbers. The same one where there is no room up there.
+int moved_up(int descriptor) noexcept {
+    const int high = descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 500) : -1;
+    if (high >= 0) {
+        close(descriptor);
+        return high;
+    }
+    return descriptor;
+}
+
 }  // namespace
 
 bool expand_name(const char* pattern, const NameParts& parts, char* out, std::size_t size) noexcept {
@@ -118,12 +128,7 @@ bool ReportFile::open_new(const char* path) noexcept {
         int descriptor = open(candidate, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (descriptor >= 0) {
             if (!private_table_) {
-                // Out of the way of programs that count on getting the lowest numbers.
-                const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, 500);
-                if (high >= 0) {
-                    close(descriptor);
-                    descriptor = high;
-                }
+                descriptor = moved_up(descriptor);
             }
             struct stat status;
             if (fstat(descriptor, &status) != 0) {
@@ -189,6 +194,9 @@ bool ReportFile::write(report::Image& image, std::uint64_t now_ns, report::FileS
         if (descriptor_ < 0) {
             set_problem("the program closed the report's descriptor; %s ends early", path_);
             return false;
+        }
+        if (!private_table_) {
+            descriptor_ = moved_up(descriptor_);
         }
         if (!still_ours()) {
             close(descriptor_);
