@@ -173,4 +173,25 @@ TEST_F(Driver, EverySymbolOfTheListIsExportedOnce) {
         EXPECT_NE(dlsym(RTLD_DEFAULT, symbol), nullptr) << symbol;
 }
 
+// The row's own version and default stream give the row's function.
+TEST_F(Driver, EverySymbolOfTheListIsFoundAtItsVersion) {
+    constexpr cuuint64_t none = CU_GET_PROC_ADDRESS_DEFAULT, legacy = CU_GET_PROC_ADDRESS_LEGACY_STREAM,
+                         per_thread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    const struct {
+        const char* name;
+        const char* symbol;
+        int since;
+        cuuint64_t flags;
+    } rows[] = {
+#define SIM_API(name, symbol, since, variant) {#name, #symbol, since, variant},
+#include "driver/driver_api.def"
+#undef SIM_API
+    };
+    for (const auto& row : rows) {
+        void* found = nullptr;
+        EXPECT_EQ(cuGetProcAddress_v2(row.name, &found, row.since, row.flags, nullptr), CUDA_SUCCESS) << row.symbol;
+        EXPECT_EQ(found, dlsym(RTLD_DEFAULT, row.symbol)) << row.symbol;
+    }
+}
+
 }  // namespace
