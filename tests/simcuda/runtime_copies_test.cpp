@@ -28,7 +28,8 @@ class RuntimeCopies : public testing::Test {
     static void SetUpTestSuite() {
         static char image[16];
         char name[] = "g_symbol";
-        __cudaRegisterVar(__cudaRegisterFatBinary(image), g_symbol, name, name, 0, sizeof g_symbol, 0, 0);
+        static void** const registered = __cudaRegisterFatBinary(image);
+        __cudaRegisterVar(registered, g_symbol, name, name, 0, sizeof g_symbol, 0, 0);
     }
     void SetUp() override {
         host_.resize(kSize);
