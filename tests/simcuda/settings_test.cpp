@@ -3,10 +3,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -132,6 +134,129 @@ TEST_F(Settings, StagingCanBeSwitchedOff) {
         return counters.staged == 0 && cuStreamQuery(stream) == CUDA_SUCCESS ? 0 : 3;
     };
     EXPECT_EQ(exit_code(body, {{"SIMCUDA_STAGING_LIMIT", "0"}}), 0);
+}
+
+// A stream that a host function holds until `open` is set, and device memory. A call that waits when it should not
+// never returns: the alarm then ends the child.
+struct HeldStream {
+    static constexpr std::size_t size = 4 << 20;  // too large to be staged
+
+    bool begin() {
+        alarm(20);
+        return Begin() && !cuMemAlloc_v2(&device, size) && !cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) &&
+               !cuLaunchHostFunc(
+                   stream,
+                   [](void* open) {
+                       while (!*static_cast<std::atomic<bool>*>(open))
+                           std::this_thread::yield();
+                   },
+                   &open);
+    }
+    static bool Begin() {
+        CUcontext context = nullptr;
+        return cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
+               cuCtxSetCurrent(context) == CUDA_SUCCESS;
+    }
+    char first_byte() const {
+        char byte = 0;
+        return cuMemcpyDtoH_v2(&byte, device, 1) ? -1 : byte;
+    }
+    static int attribute(CUdevice_attribute which) {
+        int value = -1;
+        cuDeviceGetAttribute(&value, which, 0);
+        return value;
+    }
+
+    CUdeviceptr device = 0;
+    CUstream stream = nullptr;
+    std::atomic<bool> open{false};
+};
+
+// HMM: the device may read pageable memory, and that is all.
+TEST_F(Settings, PageableAccessLeavesPageableCopiesAsTheyAre) {
+    const auto body = [] {
+        static HeldStream held;
+        if (!held.begin() || HeldStream::attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 1 ||
+            HeldStream::attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) != 0)
+            return 1;
+        // A small upload is staged: what is written afterwards does not count.
+        std::vector<char> host(4096, 1);
+        SimcudaCounters counters{};
+        if (cuMemcpyHtoDAsync_v2(held.device, host.data(), host.size(), held.stream))
+            return 2;
+        std::memset(host.data(), 2, host.size());
+        simcuda_counters(&counters);
+        if (counters.staged != 1 || cuStreamQuery(held.stream) != CUDA_ERROR_NOT_READY)
+            return 3;
+        // A download waits: when it returns, the bytes are there.
+        std::thread opener([] { held.open = true; });
+        std::vector<char> back(HeldStream::size, 9);
+        const CUresult result = cuMemcpyDtoHAsync_v2(back.data(), held.device, HeldStream::size, held.stream);
+        const bool there = back[0] == 1 && back[HeldStream::size - 1] == 0;
+        opener.join();
+        return result || !there ? 4 : 0;
+    };
+    EXPECT_EQ(exit_code(body, {{"SIMCUDA_PAGEABLE_ACCESS", "1"}}), 0);
+}
+
+TEST_F(Settings, PageableAccessLetsKernelsReadPageableMemory) {
+    const auto body = [] {
+        CUmodule module = nullptr;
+        CUfunction sum = nullptr;
+        std::vector<unsigned char> numbers(1000, 3);
+        const unsigned char* from = numbers.data();
+        int count = 1000;
+        CUdeviceptr result = 0;
+        void* arguments[] = {&from, &count, &result};
+        long total = 0;
+        if (!begin() || cuMemAlloc_v2(&result, sizeof total) || cuModuleLoadData(&module, "image") ||
+            cuModuleGetFunction(&sum, module, "simcuda_test_sum"))
+            return 1;
+        if (cuLaunchKernel(sum, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr))
+            return 2;
+        return cuMemcpyDtoH_v2(&total, result, sizeof total) || total != 3000 ? 3 : 0;
+    };
+    EXPECT_EQ(exit_code(body, {{"SIMCUDA_PAGEABLE_ACCESS", "1"}, {"SIMCUDA_KERNELS", SIMCUDA_TEST_KERNELS}}), 0);
+}
+
+// Grace: the device reaches the host's pages by itself, so copies of pageable memory behave as those of page-locked.
+TEST_F(Settings, HostPageTablesMakePageableCopiesAsynchronous) {
+    const auto body = [] {
+        static HeldStream held;
+        if (!held.begin() || HeldStream::attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 1 ||
+            HeldStream::attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) != 1)
+            return 1;
+        std::vector<char> host(HeldStream::size, 1), back(HeldStream::size, 9);
+        if (cuMemcpyHtoDAsync_v2(held.device, host.data(), host.size(), held.stream) ||
+            cuMemcpyDtoHAsync_v2(back.data(), held.device, back.size(), held.stream))
+            return 2;
+        // Both calls returned behind a held stream, and the upload has not read its source yet.
+        if (cuStreamQuery(held.stream) != CUDA_ERROR_NOT_READY || back[0] != 9)
+            return 3;
+        std::memset(host.data(), 2, host.size());
+        held.open = true;
+        if (cuStreamSynchronize(held.stream) || back[0] != 2 || back[HeldStream::size - 1] != 2)
+            return 4;
+        SimcudaCounters counters{};
+        simcuda_counters(&counters);
+        return counters.staged == 0 ? 0 : 5;
+    };
+    EXPECT_EQ(exit_code(body, {{"SIMCUDA_HOST_PAGE_TABLES", "1"}}), 0);
+}
+
+TEST_F(Settings, HostPageTablesMakePageableMemoryAddressable) {
+    const auto body = [] {
+        std::vector<char> host(4096, 1), other(4096, 2);
+        const auto address = reinterpret_cast<CUdeviceptr>(host.data());
+        if (!begin() || cuMemsetD8_v2(address, 7, host.size()) || cuCtxSynchronize() || host[4095] != 7)
+            return 1;
+        // As the device side of a copy too.
+        if (cuMemcpyHtoD_v2(address, other.data(), other.size()) || host[0] != 2)
+            return 2;
+        return 0;
+    };
+    EXPECT_EQ(exit_code(body, {{"SIMCUDA_HOST_PAGE_TABLES", "1"}}), 0);
+    EXPECT_EQ(exit_code(body, {}), 1) << "not addressable otherwise";
 }
 
 }  // namespace

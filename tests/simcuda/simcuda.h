@@ -8,7 +8,8 @@
 extern "C" {
 
 struct SimcudaCounters {
-    std::uint64_t h2d;  // copies executed or captured, by direction, whichever entry point they came through
+    // Copies executed, captured or added to a graph, by direction, whichever entry point they came through.
+    std::uint64_t h2d;
     std::uint64_t d2h;
     std::uint64_t d2d;
     std::uint64_t h2h;

@@ -1,100 +1,57 @@
 // 2D and 3D copies. The structures of the different versions have the same members, the first ones with 32 bits; so has
 // the one for copies between contexts.
-#include <algorithm>
-
-#include "arrays.h"
 #include "context.h"
-#include "copy.h"
+#include "strided.h"
 
 using namespace simcuda;
 
 namespace {
 
-constexpr std::size_t kMaxPitch = 0x7fffffff;  // CU_DEVICE_ATTRIBUTE_MAX_PITCH
-
-struct Operand {
-    CUmemorytype type;
-    std::uintptr_t host;
-    std::uintptr_t device;
-    CUarray array;
-    std::size_t x, y, z;
-    std::size_t pitch;   // 0: rows without gaps
-    std::size_t height;  // rows from one slice to the next, 0: no gaps
-};
-
-CUresult end_of(const Operand& operand, const Extent& extent, End* out) {
-    if (operand.type == CU_MEMORYTYPE_ARRAY) {
-        const Array* array = find_array(operand.array);
-        out->side = Side::device;
-        return array ? array_region(*array, operand.x, operand.y, operand.z, extent, &out->region)
-                     : CUDA_ERROR_INVALID_HANDLE;
-    }
-    std::uintptr_t base = operand.device;
-    switch (operand.type) {
-        case CU_MEMORYTYPE_HOST:
-            base = operand.host;
-            out->side = Side::host;
-            break;
-        case CU_MEMORYTYPE_DEVICE:
-            out->side = Side::device;
-            break;
-        case CU_MEMORYTYPE_UNIFIED:
-            out->side = Side::unified;
-            break;
-        default:
-            return CUDA_ERROR_INVALID_VALUE;
-    }
-    // cuda.h, cuMemcpy3D: "if specified", pitch and height are at least as large as what is copied, with its offset.
-    const std::size_t pitch = operand.pitch ? operand.pitch : operand.x + extent.width;
-    const std::size_t height = operand.height ? operand.height : operand.y + extent.height;
-    if (!base || pitch < operand.x + extent.width || pitch > kMaxPitch || height < operand.y + extent.height)
-        return CUDA_ERROR_INVALID_VALUE;
-    std::size_t slice = 0, offset = 0;
-    if (__builtin_mul_overflow(pitch, height, &slice) || __builtin_mul_overflow(slice, operand.z, &offset))
-        return CUDA_ERROR_INVALID_VALUE;
-    return make_region(base + offset + operand.y * pitch + operand.x, extent, pitch, slice, &out->region);
+template <typename Copy>
+void widen(const Copy& c, CUDA_MEMCPY3D* out) {
+    out->srcXInBytes = c.srcXInBytes;
+    out->srcY = c.srcY;
+    out->srcMemoryType = c.srcMemoryType;
+    out->srcHost = c.srcHost;
+    out->srcDevice = c.srcDevice;
+    out->srcArray = c.srcArray;
+    out->srcPitch = c.srcPitch;
+    out->dstXInBytes = c.dstXInBytes;
+    out->dstY = c.dstY;
+    out->dstMemoryType = c.dstMemoryType;
+    out->dstHost = c.dstHost;
+    out->dstDevice = c.dstDevice;
+    out->dstArray = c.dstArray;
+    out->dstPitch = c.dstPitch;
+    out->WidthInBytes = c.WidthInBytes;
+    out->Height = c.Height;
 }
 
-CUresult strided(const StreamPtr& stream, const Operand& to, const Operand& from, const Extent& extent, HostWait wait) {
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (extent.width == 0 || extent.height == 0 || extent.depth == 0)
-        return CUDA_SUCCESS;
-    if (extent.width > kMaxPitch)
-        return CUDA_ERROR_INVALID_VALUE;
-    End destination, source;
-    if (const CUresult result = end_of(to, extent, &destination); result != CUDA_SUCCESS)
-        return result;
-    if (const CUresult result = end_of(from, extent, &source); result != CUDA_SUCCESS)
-        return result;
-    return copy(stream, destination, source, wait);
-}
-
-std::uintptr_t address(const void* pointer) {
-    return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
+// Every version has the members of the largest one; what a 2D copy does not have is the first slice.
 template <typename Copy2D>
 CUresult copy_2d(const StreamPtr& stream, const Copy2D* c, HostWait wait) {
     if (!c)
         return CUDA_ERROR_INVALID_VALUE;
-    return strided(
-        stream,
-        {c->dstMemoryType, address(c->dstHost), c->dstDevice, c->dstArray, c->dstXInBytes, c->dstY, 0, c->dstPitch, 0},
-        {c->srcMemoryType, address(c->srcHost), c->srcDevice, c->srcArray, c->srcXInBytes, c->srcY, 0, c->srcPitch, 0},
-        {c->WidthInBytes, c->Height, 1}, wait);
+    CUDA_MEMCPY3D whole{};
+    widen(*c, &whole);
+    whole.Depth = 1;
+    return copy_strided(stream, whole, wait);
 }
 
 template <typename Copy3D>
 CUresult copy_3d(const StreamPtr& stream, const Copy3D* c, HostWait wait) {
-    if (!c || c->srcLOD != 0 || c->dstLOD != 0)
+    if (!c)
         return CUDA_ERROR_INVALID_VALUE;
-    return strided(stream,
-                   {c->dstMemoryType, address(c->dstHost), c->dstDevice, c->dstArray, c->dstXInBytes, c->dstY, c->dstZ,
-                    c->dstPitch, c->dstHeight},
-                   {c->srcMemoryType, address(c->srcHost), c->srcDevice, c->srcArray, c->srcXInBytes, c->srcY, c->srcZ,
-                    c->srcPitch, c->srcHeight},
-                   {c->WidthInBytes, c->Height, c->Depth}, wait);
+    CUDA_MEMCPY3D whole{};
+    widen(*c, &whole);
+    whole.srcZ = c->srcZ;
+    whole.srcLOD = c->srcLOD;
+    whole.srcHeight = c->srcHeight;
+    whole.dstZ = c->dstZ;
+    whole.dstLOD = c->dstLOD;
+    whole.dstHeight = c->dstHeight;
+    whole.Depth = c->Depth;
+    return copy_strided(stream, whole, wait);
 }
 
 // The contexts count for what is no array (cuda.h, CUDA_MEMCPY3D_PEER); with unified addressing they say nothing new.

@@ -1,4 +1,5 @@
 // Events: record, wait, query, elapsed time.
+#include <algorithm>
 #include <unordered_map>
 
 #include "context.h"
@@ -13,13 +14,19 @@ std::unordered_map<CUevent, EventPtr>& events() {  // guarded by machine().mutex
     return all;
 }
 
-CUresult record(const StreamPtr& stream, const EventPtr& event) {
+// cuda.h, CU_EVENT_RECORD_EXTERNAL and CU_EVENT_WAIT_EXTERNAL: in a capturing stream they make nodes; without the flags
+// the event carries dependencies from stream to stream and leaves no node.
+CUresult record(const StreamPtr& stream, const EventPtr& event, CUevent handle, bool external) {
     if (!stream || !event)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (external)
+        if (const auto captured = capture_node(stream, EventRecordNode{handle, event}))
+            return *captured;
     {
         std::lock_guard lock(machine().mutex);
         if (stream->capture) {
             event->capture = stream->capture;
+            event->captured_tail = stream->capture_tail;
             return CUDA_SUCCESS;
         }
     }
@@ -33,18 +40,32 @@ CUresult record(const StreamPtr& stream, const EventPtr& event) {
     return CUDA_SUCCESS;
 }
 
-CUresult wait_event(const StreamPtr& stream, const EventPtr& event) {
+// The stream joins the event's capture. The caller holds machine().mutex.
+CUresult join(const StreamPtr& stream, const EventPtr& event) {
+    if (event->capture->ended)
+        return CUDA_ERROR_CAPTURED_EVENT;
+    if (stream->capture && stream->capture != event->capture)
+        return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+    if (!stream->capture)
+        stream->capture_tail.clear();
+    stream->capture = event->capture;
+    for (GraphNode* node : event->captured_tail)
+        if (std::find(stream->capture_tail.begin(), stream->capture_tail.end(), node) == stream->capture_tail.end())
+            stream->capture_tail.push_back(node);
+    return CUDA_SUCCESS;
+}
+
+CUresult wait_event(const StreamPtr& stream, const EventPtr& event, CUevent handle, bool external) {
     if (!stream || !event)
         return CUDA_ERROR_INVALID_HANDLE;
+    if (external)
+        if (const auto captured = capture_node(stream, EventWaitNode{handle, event}))
+            return *captured;
     CompletionPtr recorded;
     {
         std::lock_guard lock(machine().mutex);
-        if (event->capture) {  // the stream joins the capture
-            if (stream->capture && stream->capture != event->capture)
-                return CUDA_ERROR_STREAM_CAPTURE_MERGE;
-            stream->capture = event->capture;
-            return CUDA_SUCCESS;
-        }
+        if (event->capture)
+            return join(stream, event);
         if (stream->capture) {
             stream->capture->invalidated = true;
             return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
@@ -141,14 +162,14 @@ SIM_EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CU
 #endif
 
 SIM_TWINS(cuEventRecord, _ptsz, (CUevent event, CUstream stream),
-          { return record(find_stream(context, stream, meaning), find_event(event)); })
+          { return record(find_stream(context, stream, meaning), find_event(event), event, false); })
 SIM_TWINS(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned flags), {
     if (flags & ~unsigned{CU_EVENT_RECORD_EXTERNAL})
         return CUDA_ERROR_INVALID_VALUE;
-    return record(find_stream(context, stream, meaning), find_event(event));
+    return record(find_stream(context, stream, meaning), find_event(event), event, flags & CU_EVENT_RECORD_EXTERNAL);
 })
 SIM_TWINS(cuStreamWaitEvent, _ptsz, (CUstream stream, CUevent event, unsigned flags), {
     if (flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL})
         return CUDA_ERROR_INVALID_VALUE;
-    return wait_event(find_stream(context, stream, meaning), find_event(event));
+    return wait_event(find_stream(context, stream, meaning), find_event(event), event, flags & CU_EVENT_WAIT_EXTERNAL);
 })

@@ -1,31 +1,85 @@
-// Graphs: instantiate, launch, destroy. Nodes come from capture only.
-#include "capture.h"
+// Graphs: making, copying and asking for their structure. Handles are the objects' addresses.
+#include <algorithm>
+
 #include "context.h"
+#include "graph.h"
 
 using namespace simcuda;
 
 namespace {
 
-// An executable graph is a copy: destroying or changing the graph does not touch it.
-using Executable = std::shared_ptr<const Graph>;
-
-CUresult instantiate(CUgraphExec* out, CUgraph graph) {
-    if (!out || !graph)
+// How arrays are handed out (cuda.h, cuGraphGetNodes): without an array the count; otherwise as many as fit, the rest
+// null, and the number that was filled in.
+CUresult give(const std::vector<CUgraphNode>& found, CUgraphNode* out, size_t* count) {
+    if (!count)
         return CUDA_ERROR_INVALID_VALUE;
-    auto* executable = new Executable(std::make_shared<Graph>(*reinterpret_cast<Graph*>(graph)));
-    *out = reinterpret_cast<CUgraphExec>(executable);
+    const size_t room = *count;
+    *count = out ? std::min(room, found.size()) : found.size();
+    if (!out)
+        return CUDA_SUCCESS;
+    for (size_t i = 0; i < room; ++i)
+        out[i] = i < found.size() ? found[i] : nullptr;
     return CUDA_SUCCESS;
 }
 
-CUresult launch(const StreamPtr& stream, CUgraphExec handle) {
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (!handle)
+std::vector<CUgraphNode> handles(const std::vector<GraphNode*>& nodes) {
+    std::vector<CUgraphNode> out;
+    for (const GraphNode* node : nodes)
+        out.push_back(handle(node));
+    return out;
+}
+
+std::vector<GraphNode*> dependents(const GraphNode* node) {
+    std::vector<GraphNode*> out;
+    for (const auto& other : node->graph->nodes)
+        if (std::find(other->dependencies.begin(), other->dependencies.end(), node) != other->dependencies.end())
+            out.push_back(other.get());
+    return out;
+}
+
+#if CUDA_VERSION >= 12030
+// Every edge is a plain one.
+CUresult give_edge_data(CUgraphEdgeData* data, CUresult result, const size_t* count) {
+    if (data && result == CUDA_SUCCESS)
+        std::fill_n(data, *count, CUgraphEdgeData{});
+    return result;
+}
+#endif
+
+CUresult edges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, size_t* count) {
+    if (!graph || !count || !from != !to)
         return CUDA_ERROR_INVALID_VALUE;
-    const Executable graph = *reinterpret_cast<Executable*>(handle);
-    for (const Node& node : graph->nodes)
-        if (const CUresult result = issue(stream, node.engine, node.work); result != CUDA_SUCCESS)
-            return result;
+    std::vector<CUgraphNode> begins, ends;
+    for (const auto& node : graph_of(graph)->nodes)
+        for (const GraphNode* dependency : node->dependencies) {
+            begins.push_back(handle(dependency));
+            ends.push_back(handle(node.get()));
+        }
+    size_t room = *count;
+    give(begins, from, &room);
+    return give(ends, to, count);
+}
+
+// cuda.h, cuGraphAddDependencies and cuGraphRemoveDependencies: an edge that exists already, or does not, is an error.
+CUresult change_edges(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count, bool add) {
+    if (!graph || (count && (!from || !to)))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; ++i) {
+        GraphNode* const begin = node_of(from[i]);
+        GraphNode* const end = node_of(to[i]);
+        if (!graph_of(graph)->holds(begin) || !graph_of(graph)->holds(end) || begin == end)
+            return CUDA_ERROR_INVALID_VALUE;
+        const bool exists = std::count(end->dependencies.begin(), end->dependencies.end(), begin) != 0;
+        if (exists == add)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        auto& dependencies = node_of(to[i])->dependencies;
+        if (add)
+            dependencies.push_back(node_of(from[i]));
+        else
+            std::erase(dependencies, node_of(from[i]));
+    }
     return CUDA_SUCCESS;
 }
 
@@ -35,7 +89,7 @@ SIM_EXPORT CUresult cuGraphCreate(CUgraph* out, unsigned flags) {
     SIM_ENTER(cuGraphCreate);
     if (!out || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    *out = reinterpret_cast<CUgraph>(new Graph);
+    *out = handle(new Graph);
     return CUDA_SUCCESS;
 }
 
@@ -43,30 +97,118 @@ SIM_EXPORT CUresult cuGraphDestroy(CUgraph graph) {
     SIM_ENTER(cuGraphDestroy);
     if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
-    delete reinterpret_cast<Graph*>(graph);
+    delete graph_of(graph);
     return CUDA_SUCCESS;
 }
 
-SIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec* out, CUgraph graph, CUgraphNode*, char*, size_t) {
-    SIM_CONTEXT(cuGraphInstantiate);
-    return instantiate(out, graph);
-}
-SIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* out, CUgraph graph, CUgraphNode*, char*, size_t) {
-    SIM_CONTEXT(cuGraphInstantiate_v2);
-    return instantiate(out, graph);
-}
-SIM_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long) {
-    SIM_CONTEXT(cuGraphInstantiateWithFlags);
-    return instantiate(out, graph);
+SIM_EXPORT CUresult cuGraphClone(CUgraph* out, CUgraph graph) {
+    SIM_ENTER(cuGraphClone);
+    if (!out || !graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = handle(new Graph(*graph_of(graph)));
+    return CUDA_SUCCESS;
 }
 
-SIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec graph) {
-    SIM_ENTER(cuGraphExecDestroy);
+SIM_EXPORT CUresult cuGraphNodeFindInClone(CUgraphNode* out, CUgraphNode original, CUgraph clone) {
+    SIM_ENTER(cuGraphNodeFindInClone);
+    if (!out || !original || !clone)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (const auto& node : graph_of(clone)->nodes)
+        if (node->copied_from == node_of(original)) {
+            *out = handle(node.get());
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+SIM_EXPORT CUresult cuGraphDestroyNode(CUgraphNode node) {
+    SIM_ENTER(cuGraphDestroyNode);
+    if (!node)
+        return CUDA_ERROR_INVALID_VALUE;
+    node_of(node)->graph->remove(node_of(node));
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+    SIM_ENTER(cuGraphNodeGetType);
+    if (!node || !type)
+        return CUDA_ERROR_INVALID_VALUE;
+    *type = type_of(node_of(node)->params);
+    return CUDA_SUCCESS;
+}
+
+SIM_EXPORT CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
+    SIM_ENTER(cuGraphGetNodes);
     if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
-    delete reinterpret_cast<Executable*>(graph);  // launches that were issued keep their own reference
-    return CUDA_SUCCESS;
+    std::vector<CUgraphNode> all;
+    for (const auto& node : graph_of(graph)->nodes)
+        all.push_back(handle(node.get()));
+    return give(all, nodes, count);
 }
 
-SIM_TWINS(cuGraphLaunch, _ptsz, (CUgraphExec graph, CUstream stream),
-          { return launch(find_stream(context, stream, meaning), graph); })
+SIM_EXPORT CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
+    SIM_ENTER(cuGraphGetRootNodes);
+    if (!graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    std::vector<CUgraphNode> roots;
+    for (const auto& node : graph_of(graph)->nodes)
+        if (node->dependencies.empty())
+            roots.push_back(handle(node.get()));
+    return give(roots, nodes, count);
+}
+
+SIM_EXPORT CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, size_t* count) {
+    SIM_ENTER(cuGraphGetEdges);
+    return edges(graph, from, to, count);
+}
+SIM_EXPORT CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
+    SIM_ENTER(cuGraphNodeGetDependencies);
+    return node ? give(handles(node_of(node)->dependencies), nodes, count) : CUDA_ERROR_INVALID_VALUE;
+}
+SIM_EXPORT CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
+    SIM_ENTER(cuGraphNodeGetDependentNodes);
+    return node ? give(handles(dependents(node_of(node))), nodes, count) : CUDA_ERROR_INVALID_VALUE;
+}
+SIM_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                           size_t count) {
+    SIM_ENTER(cuGraphAddDependencies);
+    return change_edges(graph, from, to, count, true);
+}
+SIM_EXPORT CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                              size_t count) {
+    SIM_ENTER(cuGraphRemoveDependencies);
+    return change_edges(graph, from, to, count, false);
+}
+
+#if CUDA_VERSION >= 12030
+SIM_EXPORT CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
+                                       size_t* count) {
+    SIM_ENTER(cuGraphGetEdges_v2);
+    return give_edge_data(data, edges(graph, from, to, count), count);
+}
+SIM_EXPORT CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data,
+                                                  size_t* count) {
+    SIM_ENTER(cuGraphNodeGetDependencies_v2);
+    if (!node)
+        return CUDA_ERROR_INVALID_VALUE;
+    return give_edge_data(data, give(handles(node_of(node)->dependencies), nodes, count), count);
+}
+SIM_EXPORT CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data,
+                                                    size_t* count) {
+    SIM_ENTER(cuGraphNodeGetDependentNodes_v2);
+    if (!node)
+        return CUDA_ERROR_INVALID_VALUE;
+    return give_edge_data(data, give(handles(dependents(node_of(node))), nodes, count), count);
+}
+SIM_EXPORT CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                              const CUgraphEdgeData*, size_t count) {
+    SIM_ENTER(cuGraphAddDependencies_v2);
+    return change_edges(graph, from, to, count, true);
+}
+SIM_EXPORT CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                                 const CUgraphEdgeData*, size_t count) {
+    SIM_ENTER(cuGraphRemoveDependencies_v2);
+    return change_edges(graph, from, to, count, false);
+}
+#endif

@@ -1,12 +1,9 @@
 // Code loading and kernel launch. Any image is accepted: kernels are looked up by name only.
-#include <cstring>
-#include <thread>
-#include <vector>
+#include <memory>
 
 #include "capture.h"
 #include "context.h"
 #include "kernels.h"
-#include "settings.h"
 
 using namespace simcuda;
 
@@ -22,40 +19,6 @@ CUresult kernel_of(void** out, const char* name) {
     return CUDA_SUCCESS;
 }
 
-// The launch's own copies of the arguments (cuda.h, cuLaunchKernel: the caller may reuse its memory at once).
-struct Arguments {
-    std::vector<std::vector<char>> values;
-
-    Arguments(const Kernel& kernel, void** parameters) {
-        if (!kernel.argument_sizes || !parameters)
-            return;
-        for (const std::size_t* size = kernel.argument_sizes; *size; ++size, ++parameters)
-            values.emplace_back(static_cast<char*>(*parameters), static_cast<char*>(*parameters) + *size);
-    }
-};
-
-void execute(Context* context, const Kernel& kernel, SimKernelLaunch launch, const Arguments& arguments) {
-    if (!kernel.run) {
-        if (settings().missing_kernel_us > 0)
-            std::this_thread::sleep_for(
-                std::chrono::duration<double, std::micro>(settings().missing_kernel_us / settings().speed));
-        return;
-    }
-    // A kernel may change its parameters; a graph runs it again with the captured ones.
-    std::vector<std::vector<char>> values = arguments.values;
-    std::vector<void*> pointers;
-    for (auto& value : values)
-        pointers.push_back(value.data());
-    int error = 0;
-    launch.args = pointers.data();
-    launch.error = &error;
-    kernel.run(&launch);
-    if (error == 0)
-        return;
-    std::lock_guard lock(machine().mutex);
-    context->sticky = static_cast<CUresult>(error);
-}
-
 CUresult launch(Context* context, const StreamPtr& stream, CUfunction function, SimDim3 grid, SimDim3 block,
                 unsigned shared_bytes, void** parameters, void** extra) {
     if (!stream)
@@ -68,10 +31,11 @@ CUresult launch(Context* context, const StreamPtr& stream, CUfunction function, 
     if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0)
         return CUDA_ERROR_INVALID_VALUE;
     const Kernel& kernel = *reinterpret_cast<const Kernel*>(function);
-    auto arguments = std::make_shared<Arguments>(kernel, parameters);
+    const KernelNode node{&kernel, grid, block, shared_bytes, std::make_shared<Arguments>(kernel, parameters), context};
     count_kernel();
-    const SimKernelLaunch shape{grid, block, shared_bytes, nullptr, nullptr};
-    return issue(stream, Engine::compute, [=, &kernel] { execute(context, kernel, shape, *arguments); });
+    if (const auto captured = capture_node(stream, node))
+        return *captured;
+    return issue(stream, Engine::compute, [node] { run_kernel(node); });
 }
 
 }  // namespace

@@ -16,14 +16,14 @@ CUresult release_when_idle(Context* context, std::uintptr_t base, bool (*allowed
     if (capture_forbids(context))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     const auto range = find_range(base);
-    if (!range || range->base != base || !allowed(range->kind))
+    if (!range || range->base != base || range->reserved_size || !allowed(range->kind))
         return CUDA_ERROR_INVALID_VALUE;
     machine().wait_context(range->context);
     return release(base, allowed);
 }
 
 bool is_device(Kind kind) {
-    return kind == Kind::device || kind == Kind::managed;
+    return kind == Kind::device || kind == Kind::managed || kind == Kind::host_located;
 }
 bool is_pinned(Kind kind) {
     return kind == Kind::pinned;
@@ -194,25 +194,6 @@ SIM_EXPORT CUresult cuMemGetAddressRange(CUdeviceptr_v1* base, unsigned* size, C
         *size = narrow(range->size);
     return CUDA_SUCCESS;
 }
-
-// Stream-ordered allocation without a pool: the memory is there at once and goes when the stream gets there.
-SIM_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * out, size_t size, CUstream hStream), {
-    if (!out)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!find_stream(context, hStream, meaning))
-        return CUDA_ERROR_INVALID_HANDLE;
-    return allocate_device(context, size, out);
-})
-
-SIM_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream hStream), {
-    const auto range = find_range(address);
-    if (!range || range->base != address || range->kind != Kind::device)
-        return CUDA_ERROR_INVALID_VALUE;
-    const StreamPtr stream = find_stream(context, hStream, meaning);
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    return issue(stream, Engine::compute, [address] { release(address, is_device); });
-})
 
 SIM_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* out, size_t size, unsigned flags) {
     SIM_CONTEXT(cuMemAllocManaged);

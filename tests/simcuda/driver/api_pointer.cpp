@@ -37,10 +37,14 @@ CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const
             return give(out, range ? range->context->device : -2);
         case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
             return give(out, static_cast<int>(range && range->kind == Kind::device));
-        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-            return range ? give(out, CUdeviceptr{range->base}) : CUDA_SUCCESS;
+        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:  // of virtual memory the reservation (cuda.h)
+            if (!range)
+                return CUDA_SUCCESS;
+            return give(out, CUdeviceptr{range->reserved_size ? range->reserved_base : range->base});
         case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-            return range ? give(out, range->size) : CUDA_SUCCESS;
+            if (!range)
+                return CUDA_SUCCESS;
+            return give(out, range->reserved_size ? range->reserved_size : range->size);
         case CU_POINTER_ATTRIBUTE_MAPPED:
             return give(out, static_cast<int>(range.has_value()));
         case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
@@ -50,7 +54,13 @@ CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const
         case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
             return give(out, range ? 3 : 0);
         case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-            return give(out, static_cast<void*>(nullptr));
+            return give(out, range ? range->pool : nullptr);
+        case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+            return range ? give(out, CUdeviceptr{range->base}) : CUDA_SUCCESS;
+        case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+            return range ? give(out, range->size) : CUDA_SUCCESS;
+        case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+            return give(out, range ? static_cast<unsigned long long>(range->id) : 0ull);
         default:
             return CUDA_ERROR_INVALID_VALUE;
     }

@@ -1,4 +1,4 @@
-// Streams, host functions and capture.
+// Streams and host functions.
 #include "capture.h"
 #include "context.h"
 
@@ -26,6 +26,8 @@ CUresult host_function(const StreamPtr& stream, CUhostFn function, void* data) {
         return CUDA_ERROR_INVALID_HANDLE;
     if (!function)
         return CUDA_ERROR_INVALID_VALUE;
+    if (const auto captured = capture_node(stream, HostNode{function, data}))
+        return *captured;
     return issue(stream, Engine::host, [function, data] { function(data); });
 }
 
@@ -50,6 +52,8 @@ SIM_EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
     std::lock_guard lock(machine().mutex);
+    if (stream->capture)  // a capture cannot end without its stream
+        stream->capture->invalidated = true;
     stream->destroyed = true;
     if (stream->queue.empty())
         std::erase(stream->context->streams, stream);
@@ -109,69 +113,35 @@ SIM_TWINS(cuStreamAddCallback, _ptsz, (CUstream handle, CUstreamCallback callbac
     return issue(stream, Engine::host, [=] { callback(handle, CUDA_SUCCESS, data); });
 })
 
-SIM_TWINS(cuStreamIsCapturing, _ptsz, (CUstream handle, CUstreamCaptureStatus* status), {
+// A destroyed stream's number is not given again (cuda.h, cuStreamGetId).
+SIM_TWINS(cuStreamGetId, _ptsz, (CUstream handle, unsigned long long* id), {
     const StreamPtr stream = find_stream(context, handle, meaning);
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!status)
+    if (!id)
         return CUDA_ERROR_INVALID_VALUE;
-    std::lock_guard lock(machine().mutex);
-    *status = !stream->capture               ? CU_STREAM_CAPTURE_STATUS_NONE
-              : stream->capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                             : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    *id = stream->id;
     return CUDA_SUCCESS;
 })
 
-SIM_TWINS(cuStreamGetCaptureInfo, _ptsz, (CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id), {
-    const StreamPtr stream = find_stream(context, handle, meaning);
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (!status)
-        return CUDA_ERROR_INVALID_VALUE;
-    std::lock_guard lock(machine().mutex);
-    *status = stream->capture ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-    if (id && stream->capture)
-        *id = stream->capture->id;
-    return CUDA_SUCCESS;
-})
-
-// The first version had no mode: global.
-SIM_TWINS(cuStreamBeginCapture, _ptsz, (CUstream handle), {
-    const StreamPtr stream = find_stream(context, handle, meaning);
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    return begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL, nullptr);
-})
-
-SIM_TWINS(cuStreamBeginCapture_v2, _ptsz, (CUstream handle, CUstreamCaptureMode mode), {
-    const StreamPtr stream = find_stream(context, handle, meaning);
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    return begin_capture(stream, mode, nullptr);
-})
-
-#if CUDA_VERSION >= 12030
-SIM_TWINS(cuStreamBeginCaptureToGraph, _ptsz,
-          (CUstream handle, CUgraph graph, const CUgraphNode*, const CUgraphEdgeData*, size_t,
-           CUstreamCaptureMode mode),
-          {
-              const StreamPtr stream = find_stream(context, handle, meaning);
-              if (!stream)
-                  return CUDA_ERROR_INVALID_HANDLE;
-              if (!graph)
-                  return CUDA_ERROR_INVALID_VALUE;
-              return begin_capture(stream, mode, reinterpret_cast<Graph*>(graph));
-          })
-#endif
-
-SIM_TWINS(cuStreamEndCapture, _ptsz, (CUstream handle, CUgraph* out), {
+SIM_TWINS(cuStreamGetCtx, _ptsz, (CUstream handle, CUcontext* out), {
     const StreamPtr stream = find_stream(context, handle, meaning);
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!out)
         return CUDA_ERROR_INVALID_VALUE;
-    Graph* graph = nullptr;
-    const CUresult result = end_capture(stream, &graph);
-    *out = reinterpret_cast<CUgraph>(graph);
-    return result;
+    *out = simcuda::handle(stream->context);
+    return CUDA_SUCCESS;
 })
+
+#if CUDA_VERSION >= 12080
+SIM_TWINS(cuStreamGetDevice, _ptsz, (CUstream handle, CUdevice* device), {
+    const StreamPtr stream = find_stream(context, handle, meaning);
+    if (!stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    *device = stream->context->device;
+    return CUDA_SUCCESS;
+})
+#endif

@@ -5,6 +5,7 @@
 
 #include "capture.h"
 #include "host_access.h"
+#include "memcpy_node.h"
 #include "settings.h"
 #include "staging.h"
 #include "transfer.h"
@@ -18,12 +19,6 @@ bool host(const End& end) {
     if (end.side != Side::unified)
         return end.side == Side::host;
     return !end.region.span.device() && !end.region.span.managed();
-}
-
-Direction direction_of(const End& to, const End& from) {
-    if (host(from))
-        return host(to) ? Direction::h2h : Direction::h2d;
-    return host(to) ? Direction::d2h : Direction::d2d;
 }
 
 CUresult run_and_wait(const StreamPtr& stream, Direction direction, const Region& to, std::size_t to_position,
@@ -83,16 +78,38 @@ CUresult read_now(const StreamPtr& stream, Direction direction, const Region& to
 
 }  // namespace
 
-CUresult copy(const StreamPtr& stream, const End& to_end, const End& from_end, HostWait wait, SourceOrder order) {
+Direction direction_of(const End& to, const End& from) {
+    if (host(from))
+        return host(to) ? Direction::h2h : Direction::h2d;
+    return host(to) ? Direction::d2h : Direction::d2d;
+}
+
+CUresult check_device_access(const Span& span) {
+    return span.pageable() && !settings().host_page_tables ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+void fill_region(const Region& to, std::uint32_t value, std::size_t width) {
+    std::vector<char> pattern(std::min<std::size_t>(to.bytes, 1 << 20));
+    for (std::size_t i = 0; i < pattern.size(); i += width)
+        raw_copy(&pattern[i], &value, width);
+    for (std::size_t at = 0; at < to.bytes;) {
+        const Span piece = to.piece(at, pattern.size());
+        dma_copy(piece, own(pattern).piece(0, piece.size), 0, piece.size);
+        at += piece.size;
+    }
+}
+
+CUresult copy(const StreamPtr& stream, const End& to_end, const End& from_end, HostWait wait, SourceOrder order,
+              const CUDA_MEMCPY3D* description) {
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
     const Region& to = to_end.region;
     const Region& from = from_end.region;
     const bool coherent = settings().host_page_tables;
-    if (to_end.side == Side::device && to.span.pageable() && !coherent)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (from_end.side == Side::device && from.span.pageable() && !coherent)
-        return CUDA_ERROR_INVALID_VALUE;
+    for (const End* end : {&to_end, &from_end})
+        if (end->side == Side::device)
+            if (const CUresult result = check_device_access(end->region.span); result != CUDA_SUCCESS)
+                return result;
 
     const Direction direction = direction_of(to_end, from_end);
     const bool captured = capturing(stream);
@@ -107,6 +124,10 @@ CUresult copy(const StreamPtr& stream, const End& to_end, const End& from_end, H
         return issue(
             stream, engine_of(direction), [=] { transfer(to, 0, from, 0, to.bytes, direction); }, done);
     };
+    if (captured && description) {
+        const auto node = capture_node(stream, MemcpyNode{*description, stream->context});
+        return node ? *node : CUDA_ERROR_ILLEGAL_STATE;
+    }
     if (captured)
         return plain(nullptr);
     const bool pageable_source = !coherent && from.span.pageable();
@@ -155,28 +176,25 @@ CUresult copy(const StreamPtr& stream, std::uintptr_t to, Side to_side, std::uin
         return result;
     if (const CUresult result = make_region(from, {.width = size}, size, size, &source.region); result != CUDA_SUCCESS)
         return result;
-    return copy(stream, destination, source, wait);
+    const CUDA_MEMCPY3D description = plain_copy(to, to_side, from, from_side, size);
+    return copy(stream, destination, source, wait, SourceOrder::usual, &description);
 }
 
 CUresult fill(const StreamPtr& stream, const Region& to, std::uint32_t value, std::size_t width, HostWait wait) {
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (to.span.pageable() && !settings().host_page_tables)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult result = check_device_access(to.span); result != CUDA_SUCCESS)
+        return result;
+    if (wait == HostWait::synchronous && capturing(stream))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    const std::size_t rows = to.bytes / to.width;
+    const CUDA_MEMSET_NODE_PARAMS description{to.span.address,  to.pitch, value, static_cast<unsigned>(width),
+                                              to.width / width, rows};
+    if (const auto captured = capture_node(stream, MemsetNode{description, stream->context}))
+        return *captured;
     CompletionPtr done;
     const CUresult result = issue(
-        stream, Engine::compute,
-        [=] {
-            std::vector<char> pattern(std::min<std::size_t>(to.bytes, 1 << 20));
-            for (std::size_t i = 0; i < pattern.size(); i += width)
-                raw_copy(&pattern[i], &value, width);
-            for (std::size_t at = 0; at < to.bytes;) {
-                const Span piece = to.piece(at, pattern.size());
-                dma_copy(piece, own(pattern).piece(0, piece.size), 0, piece.size);
-                at += piece.size;
-            }
-        },
-        &done);
+        stream, Engine::compute, [=] { fill_region(to, value, width); }, &done);
     // Only a memset of pinned host memory holds the host (CUDA Runtime API, "API synchronization behavior").
     if (result == CUDA_SUCCESS && done && wait == HostWait::synchronous && to.span.range &&
         to.span.range->pinned_host())

@@ -24,9 +24,19 @@ struct End {
 // without the choice of the source's kind: stream order.
 enum class SourceOrder { usual, stream, during_call };
 
-// CUDA_SUCCESS for a copy of nothing. The regions are not empty.
+Direction direction_of(const End& to, const End& from);
+
+// CUDA_ERROR_INVALID_VALUE for pageable memory where an entry point asks for memory of the device, unless the device
+// shares the host's page tables.
+CUresult check_device_access(const Span& span);
+
+// On engine threads.
+void fill_region(const Region& to, std::uint32_t value, std::size_t width);
+
+// CUDA_SUCCESS for a copy of nothing. The regions are not empty. `description` is what a captured copy leaves in its
+// node; without one the node's parameters cannot be asked for.
 CUresult copy(const StreamPtr& stream, const End& to, const End& from, HostWait wait,
-              SourceOrder order = SourceOrder::usual);
+              SourceOrder order = SourceOrder::usual, const CUDA_MEMCPY3D* description = nullptr);
 
 // Contiguous memory. A size of zero is a success, a null pointer is not.
 CUresult copy(const StreamPtr& stream, std::uintptr_t to, Side to_side, std::uintptr_t from, Side from_side,

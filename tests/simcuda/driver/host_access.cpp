@@ -127,4 +127,26 @@ void dma_copy(const Span& destination, const Span& source, std::size_t offset, s
     }
 }
 
+void dma_load(const Span& source, void* into, std::size_t size) {
+    if (const char* address = direct(source, 0); address && size == 4)
+        *static_cast<std::uint32_t*>(into) =
+            __atomic_load_n(reinterpret_cast<const std::uint32_t*>(address), __ATOMIC_SEQ_CST);
+    else if (address && size == 8)
+        *static_cast<std::uint64_t*>(into) =
+            __atomic_load_n(reinterpret_cast<const std::uint64_t*>(address), __ATOMIC_SEQ_CST);
+    else
+        read_span(source, 0, static_cast<char*>(into), size);
+}
+
+void dma_store(const Span& destination, const void* from, std::size_t size) {
+    if (char* address = direct(destination, 0); address && size == 4)
+        __atomic_store_n(reinterpret_cast<std::uint32_t*>(address), *static_cast<const std::uint32_t*>(from),
+                         __ATOMIC_SEQ_CST);
+    else if (address && size == 8)
+        __atomic_store_n(reinterpret_cast<std::uint64_t*>(address), *static_cast<const std::uint64_t*>(from),
+                         __ATOMIC_SEQ_CST);
+    else
+        write_span(destination, 0, static_cast<const char*>(from), size);
+}
+
 }  // namespace simcuda

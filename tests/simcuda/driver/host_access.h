@@ -30,4 +30,8 @@ void close_dma(int dma);
 // were.
 void dma_copy(const Span& destination, const Span& source, std::size_t offset, std::size_t size);
 
+// One access of 4 or 8 bytes, whole for every other thread where the memory can be reached directly.
+void dma_load(const Span& source, void* into, std::size_t size);
+void dma_store(const Span& destination, const void* from, std::size_t size);
+
 }  // namespace simcuda

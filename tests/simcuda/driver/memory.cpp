@@ -59,7 +59,7 @@ CUresult add(Range range) {
     if (overlaps(all, range.base, range.size))
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     range.id = all.next_id++;
-    all.by_base[range.base] = range;
+    all.by_base[range.base] = std::move(range);
     return CUDA_SUCCESS;
 }
 
@@ -149,6 +149,40 @@ CUresult allocate_pinned(Context* context, std::size_t size, unsigned flags, voi
                 .alias = block.alias});
 }
 
+CUresult allocate_host_located(Context* context, std::size_t size, std::uintptr_t* out) {
+    PinnedBlock block;
+    if (size == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!map_pinned(whole_pages(size), 0, &block))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *out = reinterpret_cast<std::uintptr_t>(block.base);
+    return add(
+        {.base = *out, .size = size, .kind = Kind::host_located, .context = context, .flags = 0, .alias = block.alias});
+}
+
+void assign_pool(std::uintptr_t base, CUmemoryPool pool, std::shared_ptr<void> backing) {
+    Ranges& all = ranges();
+    std::unique_lock lock(all.mutex);
+    Range& range = all.by_base.at(base);
+    range.pool = pool;
+    range.backing = std::move(backing);
+}
+
+CUresult add_mapping(Range range) {
+    return add(std::move(range));
+}
+
+void forget_mapping(std::uintptr_t base) {
+    Range range;  // destroyed outside the lock: what it holds may need it
+    std::unique_lock lock(ranges().mutex);
+    const auto it = ranges().by_base.find(base);
+    if (it == ranges().by_base.end())
+        return;
+    range = std::move(it->second);
+    ranges().by_base.erase(it);
+    lock.unlock();
+}
+
 CUresult register_host(Context* context, void* address, std::size_t size, unsigned flags) {
     Range range{.base = reinterpret_cast<std::uintptr_t>(address),
                 .size = size,
@@ -185,7 +219,7 @@ CUresult release(std::uintptr_t base, bool (*allowed)(Kind)) {
     {
         std::unique_lock lock(all.mutex);
         auto it = all.by_base.find(base);
-        if (it == all.by_base.end() || !allowed(it->second.kind))
+        if (it == all.by_base.end() || it->second.reserved_size || !allowed(it->second.kind))
             return CUDA_ERROR_INVALID_VALUE;
         range = it->second;
         all.by_base.erase(it);
@@ -223,10 +257,15 @@ CUresult classify(std::uintptr_t address, std::size_t size, Span* out) {
         auto next = all.by_base.lower_bound(address);
         return next != all.by_base.end() && next->first - address < size ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     }
-    const Range& range = it->second;
+    out->range = it->second;
+    Range& range = *out->range;
+    if (range.reserved_size)
+        for (auto next = std::next(it); next != all.by_base.end() && next->first == range.base + range.size &&
+                                        next->second.reserved_base == range.reserved_base;
+             ++next)
+            range.size += next->second.size;
     if (size > range.size - (address - range.base))
         return CUDA_ERROR_INVALID_VALUE;
-    out->range = range;
     return CUDA_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "cuda_symbols.h"
@@ -11,7 +12,8 @@ namespace simcuda {
 
 struct Context;
 
-enum class Kind { device, pinned, registered, managed };
+// host_located: host memory from a pool or from the virtual memory functions.
+enum class Kind { device, pinned, registered, managed, host_located };
 
 struct Range {
     std::uintptr_t base = 0;
@@ -23,14 +25,28 @@ struct Range {
     char* alias = nullptr;  // the same pinned memory in a second mapping, see host_access.h
     int dma = -1;           // descriptor of registered memory's pages, see host_access.h
     std::uint64_t id = 0;   // CU_POINTER_ATTRIBUTE_BUFFER_ID
+    CUmemoryPool pool = nullptr;
+    std::uintptr_t reserved_base = 0;  // of memory in a reservation of virtual addresses, see virtual_memory.h
+    std::size_t reserved_size = 0;
+    std::shared_ptr<void> backing = {};  // what goes when the range and every copy of it are gone
 
-    bool pinned_host() const { return kind == Kind::pinned || kind == Kind::registered; }
+    bool pinned_host() const { return kind == Kind::pinned || kind == Kind::registered || kind == Kind::host_located; }
 };
 
 CUresult allocate_device(Context* context, std::size_t size, CUdeviceptr* out);
 CUresult allocate_managed(Context* context, std::size_t size, CUdeviceptr* out);
 CUresult allocate_pinned(Context* context, std::size_t size, unsigned flags, void** out);
 CUresult register_host(Context* context, void* address, std::size_t size, unsigned flags);
+
+// Host memory that engines reach through a second mapping.
+CUresult allocate_host_located(Context* context, std::size_t size, std::uintptr_t* out);
+
+// Marks memory as a pool's; `backing` keeps the pool's account of it.
+void assign_pool(std::uintptr_t base, CUmemoryPool pool, std::shared_ptr<void> backing);
+
+// Makes memory known that somebody else has mapped, and forgets it without unmapping it.
+CUresult add_mapping(Range range);
+void forget_mapping(std::uintptr_t base);
 
 // The range that holds the address.
 std::optional<Range> find_range(std::uintptr_t address);
@@ -57,7 +73,8 @@ struct Span {
     bool device() const { return range && range->kind == Kind::device; }
 };
 
-// CUDA_ERROR_INVALID_VALUE for a span that is only partly inside a range (measured: H200, driver 580.159.04).
+// CUDA_ERROR_INVALID_VALUE for a span that is only partly inside a range (measured: H200, driver 580.159.04). Mappings
+// that follow each other in one reservation of virtual addresses count as one range.
 CUresult classify(std::uintptr_t address, std::size_t size, Span* out);
 
 }  // namespace simcuda

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "context.h"
@@ -18,6 +19,11 @@ thread_local bool t_host_function = false;
 constexpr int kComputeThreads = 64;
 
 }  // namespace
+
+unsigned long long next_stream_id() {
+    static std::atomic<unsigned long long> last{0};
+    return ++last;
+}
 
 bool inside_host_function() {
     return t_host_function;
@@ -60,16 +66,17 @@ std::vector<CompletionPtr> Machine::implicit_order(const StreamPtr& stream) {
 }
 
 CompletionPtr Machine::submit(const StreamPtr& stream, Engine engine, std::function<void()> work,
-                              std::vector<CompletionPtr> after) {
+                              std::vector<CompletionPtr> after, Slot slot) {
     std::unique_lock lock(mutex);
     // Measured: H200, driver 580.159.04: 1021 launches, copies or memsets fit behind a running kernel, the next call
     // blocks; 3000 event records or waits and 1500 host functions do not.
-    const bool takes_slot = engine != Engine::none && engine != Engine::host;
+    const bool takes_slot = slot == Slot::take && engine != Engine::none && engine != Engine::host;
     if (takes_slot)
         done.wait(lock, [&] { return stream->slots <= settings().queue_depth; });
     stream->slots += takes_slot;
     auto command = std::make_shared<Command>();
     command->engine = engine;
+    command->takes_slot = takes_slot;
     command->work = std::move(work);
     command->after = implicit_order(stream);
     command->after.insert(command->after.end(), after.begin(), after.end());
@@ -122,7 +129,7 @@ void Machine::advance(std::vector<StreamPtr> streams) {
 
 void Machine::finish(const StreamPtr& stream, const std::shared_ptr<Command>& command, std::vector<StreamPtr>* next) {
     stream->queue.pop_front();
-    stream->slots -= command->engine != Engine::none && command->engine != Engine::host;
+    stream->slots -= command->takes_slot;
     command->done->done = true;
     command->done->when = Clock::now();
     next->insert(next->end(), command->done->waiters.begin(), command->done->waiters.end());

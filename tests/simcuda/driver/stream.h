@@ -18,6 +18,7 @@ namespace simcuda {
 struct Context;
 struct Stream;
 struct Capture;
+struct GraphNode;
 using Clock = std::chrono::steady_clock;
 using StreamPtr = std::shared_ptr<Stream>;
 
@@ -31,15 +32,22 @@ using CompletionPtr = std::shared_ptr<Completion>;
 
 enum class Engine { none, h2d, d2h, compute, host };
 
+// Whether a command takes a place in the stream's queue. Markers and host functions never do.
+enum class Slot { none, take };
+
 struct Command {
     Engine engine = Engine::none;
     std::function<void()> work;
     std::vector<CompletionPtr> after;
     CompletionPtr done;
     bool started = false;
+    bool takes_slot = false;
 };
 
+unsigned long long next_stream_id();
+
 struct Stream {
+    const unsigned long long id = next_stream_id();
     Context* context = nullptr;
     unsigned flags = 0;  // CU_STREAM_NON_BLOCKING
     int priority = 0;
@@ -49,6 +57,7 @@ struct Stream {
     std::size_t slots = 0;  // taken in the hardware queue, the running command's included
     CompletionPtr tail;     // of the last command, null when there was none
     std::shared_ptr<Capture> capture;
+    std::vector<GraphNode*> capture_tail;  // what the next captured node depends on
 
     bool blocking() const { return !(flags & CU_STREAM_NON_BLOCKING); }
 };
@@ -58,9 +67,9 @@ class Machine {
     std::mutex mutex;
     std::condition_variable done;  // a command ended, or a slot became free
 
-    // Appends a command. Waits while the queue is full, unless the command takes no slot (markers and host functions).
+    // Appends a command. Waits while the queue is full, unless the command takes no slot.
     CompletionPtr submit(const StreamPtr& stream, Engine engine, std::function<void()> work,
-                         std::vector<CompletionPtr> after = {});
+                         std::vector<CompletionPtr> after = {}, Slot slot = Slot::take);
     void wait(const CompletionPtr& completion);
     // Everything issued to the stream so far; the legacy stream includes the blocking ones (CUDA Runtime API, "Stream
     // synchronization behavior").

@@ -71,11 +71,8 @@ cudaError_t fill_in(const Runtime& p, CUmemorytype to, CUmemorytype from, Driver
 cudaError_t copy_box(const Route& route, const cudaMemcpy3DParms* p) {
     if (!p)
         return finish(cudaErrorInvalidValue);
-    CUmemorytype to{}, from{};
-    if (!memory_types(p->kind, &to, &from))
-        return finish(cudaErrorInvalidMemcpyDirection);
     CUDA_MEMCPY3D c{};
-    if (const cudaError_t error = fill_in(*p, to, from, &c); error != cudaSuccess)
+    if (const cudaError_t error = driver_copy(*p, &c); error != cudaSuccess)
         return finish(error);
     return finish(copy_3d(route, c));
 }
@@ -97,6 +94,13 @@ cudaError_t copy_box_between(const Route& route, const cudaMemcpy3DPeerParms* p)
 }
 
 }  // namespace
+
+cudaError_t simcudart::driver_copy(const cudaMemcpy3DParms& copy, CUDA_MEMCPY3D* out) {
+    CUmemorytype to{}, from{};
+    if (!memory_types(copy.kind, &to, &from))
+        return cudaErrorInvalidMemcpyDirection;
+    return fill_in(copy, to, from, out);
+}
 
 RT_TWINS(cudaMemcpy2D, _ptds,
          (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,

@@ -23,13 +23,6 @@ constexpr int kMaxNesting = 16;
 thread_local Configuration t_configurations[kMaxNesting];
 thread_local int t_nesting = 0;
 
-cudaError_t function_of(const void* host_function, CUfunction* out) {
-    const CUkernel kernel = kernel_of(host_function);
-    if (!kernel)
-        return cudaErrorInvalidDeviceFunction;
-    return static_cast<cudaError_t>(driver().cuKernelGetFunction(out, kernel));
-}
-
 cudaError_t launch(bool per_thread, const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
                    cudaStream_t stream) {
     CUfunction function = nullptr;

@@ -17,10 +17,6 @@ RT_ONE(cudaMalloc, context, (void** out, size_t size), {
 })
 RT_ONE(cudaFree, context, (void* address),
        { return address ? finish(driver().cuMemFree_v2(device_address(address))) : cudaSuccess; })
-RT_TWINS(cudaMallocAsync, _ptsz, (void** out, size_t size, cudaStream_t stream),
-         { return finish(RT_DRIVER(cuMemAllocAsync, _ptsz)(reinterpret_cast<CUdeviceptr*>(out), size, stream)); })
-RT_TWINS(cudaFreeAsync, _ptsz, (void* address, cudaStream_t stream),
-         { return finish(RT_DRIVER(cuMemFreeAsync, _ptsz)(device_address(address), stream)); })
 RT_ONE(cudaMallocManaged, context, (void** out, size_t size, unsigned flags),
        { return finish(driver().cuMemAllocManaged(reinterpret_cast<CUdeviceptr*>(out), size, flags)); })
 RT_ONE(cudaMallocHost, context, (void** out, size_t size), { return finish(driver().cuMemHostAlloc(out, size, 0)); })
@@ -74,18 +70,6 @@ cudaError_t copy_async(bool per_thread, void* to, const void* from, size_t size,
             return finish(RT_DRIVER(cuMemcpyAsync, _ptsz)(destination, source, size, stream));
     }
     return finish(cudaErrorInvalidMemcpyDirection);
-}
-
-// The device address of a part of a variable, checked against its size.
-cudaError_t inside_symbol(const void* symbol, size_t offset, size_t size, void** out) {
-    CUdeviceptr address = 0;
-    size_t whole = 0;
-    if (const cudaError_t error = symbol_address(symbol, &address, &whole); error != cudaSuccess)
-        return error;
-    if (offset > whole || size > whole - offset)
-        return cudaErrorInvalidValue;
-    *out = reinterpret_cast<void*>(address + offset);
-    return cudaSuccess;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Streams, events, capture and graphs.
+// Streams, events and capture.
 #include "call.h"
 
 using namespace simcudart;
@@ -25,17 +25,6 @@ RT_TWINS(cudaStreamBeginCapture, _ptsz, (cudaStream_t stream, cudaStreamCaptureM
          { return finish(RT_DRIVER(cuStreamBeginCapture_v2, _ptsz)(stream, static_cast<CUstreamCaptureMode>(mode))); })
 RT_TWINS(cudaStreamEndCapture, _ptsz, (cudaStream_t stream, cudaGraph_t* graph),
          { return finish(RT_DRIVER(cuStreamEndCapture, _ptsz)(stream, graph)); })
-
-#if CUDART_VERSION >= 12000
-RT_ONE(cudaGraphInstantiate, context, (cudaGraphExec_t * out, cudaGraph_t graph, unsigned long long flags),
-       { return finish(driver().cuGraphInstantiateWithFlags(out, graph, flags)); })
-#endif
-RT_ONE(cudaGraphInstantiateWithFlags, context, (cudaGraphExec_t * out, cudaGraph_t graph, unsigned long long flags),
-       { return finish(driver().cuGraphInstantiateWithFlags(out, graph, flags)); })
-RT_TWINS(cudaGraphLaunch, _ptsz, (cudaGraphExec_t graph, cudaStream_t stream),
-         { return finish(RT_DRIVER(cuGraphLaunch, _ptsz)(graph, stream)); })
-RT_ONE(cudaGraphDestroy, context, (cudaGraph_t graph), { return finish(driver().cuGraphDestroy(graph)); })
-RT_ONE(cudaGraphExecDestroy, context, (cudaGraphExec_t graph), { return finish(driver().cuGraphExecDestroy(graph)); })
 
 RT_ONE(cudaEventCreate, context, (cudaEvent_t * out), { return finish(driver().cuEventCreate(out, 0)); })
 RT_ONE(cudaEventCreateWithFlags, context, (cudaEvent_t * out, unsigned flags),

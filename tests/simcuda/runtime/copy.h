@@ -19,6 +19,9 @@ bool memory_types(cudaMemcpyKind kind, CUmemorytype* to, CUmemorytype* from);
 CUresult copy_2d(const Route& route, const CUDA_MEMCPY2D& parameters);
 CUresult copy_3d(const Route& route, const CUDA_MEMCPY3D& parameters);
 
+// The driver's description of a 3D copy (CUDA Runtime API, cudaMemcpy3D).
+cudaError_t driver_copy(const cudaMemcpy3DParms& copy, CUDA_MEMCPY3D* out);
+
 // What an array consists of.
 struct ArrayShape {
     CUDA_ARRAY3D_DESCRIPTOR descriptor{};

@@ -72,6 +72,35 @@ CUkernel kernel_of(const void* host_function) {
     return nullptr;
 }
 
+cudaError_t function_of(const void* host_function, CUfunction* out) {
+    const CUkernel kernel = kernel_of(host_function);
+    if (!kernel)
+        return cudaErrorInvalidDeviceFunction;
+    return static_cast<cudaError_t>(driver().cuKernelGetFunction(out, kernel));
+}
+
+void* host_function_of(CUfunction function) {
+    Registry& all = registry();
+    std::lock_guard lock(all.mutex);
+    for (const auto& [host, entry] : all.kernels) {
+        CUfunction own = nullptr;
+        if (entry.kernel && driver().cuKernelGetFunction(&own, entry.kernel) == CUDA_SUCCESS && own == function)
+            return const_cast<void*>(host);
+    }
+    return function;
+}
+
+cudaError_t inside_symbol(const void* symbol, std::size_t offset, std::size_t size, void** out) {
+    CUdeviceptr address = 0;
+    std::size_t whole = 0;
+    if (const cudaError_t error = symbol_address(symbol, &address, &whole); error != cudaSuccess)
+        return error;
+    if (offset > whole || size > whole - offset)
+        return cudaErrorInvalidValue;
+    *out = reinterpret_cast<void*>(address + offset);
+    return cudaSuccess;
+}
+
 cudaError_t symbol_address(const void* host_variable, CUdeviceptr* address, std::size_t* size) {
     Registry& all = registry();
     std::lock_guard lock(all.mutex);
