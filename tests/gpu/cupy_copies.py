@@ -1,4 +1,5 @@
-"""Copies as CuPy programs make them (static runtime inside): asarray, get, pinned memory with streams."""
+"""Copies as CuPy programs make them (static runtime inside): asarray, get, pinned memory with streams, copies inside the
+device, memset."""
 
 import json
 import sys
@@ -28,6 +29,14 @@ def main():
         target.get(stream=stream, out=pinned)
         stream.synchronize()
     ok = ok and bool((pinned == host).all())
+
+    twin = cupy.empty_like(device)
+    for _ in range(3):
+        twin.data.copy_from_device(device.data, device.nbytes)
+        twin.data.memset_async(0, 4, stream)
+    stream.synchronize()
+    back = twin.get()
+    ok = ok and bool((back[1:] == host[1:]).all()) and back[0] == 0
     print(json.dumps({"cupy": cupy.__version__, "ok": ok}))
     return 0 if ok else 1
 

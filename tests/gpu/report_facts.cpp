@@ -1,5 +1,6 @@
-// report_facts REPORT… : what the reports hold, added up, as one JSON object, for run.py. Copies are those that
-// succeeded, by direction and class of the host side; "managed" copies are apart, since CUPTI gives them another kind.
+// report_facts REPORT… : what the reports hold, added up, as one JSON object, for run.py. Copies are those that were
+// executed: by a call that succeeded and was not captured into a graph, or by a launch of a graph; by direction and
+// class of the host side, since CUPTI gives copies of managed memory another kind. Fills (memsets) likewise.
 // With --ledger FILE (the stdout of a copies_* program) also how the reports differ from it.
 #include <algorithm>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../preload/facts.h"
@@ -17,11 +19,17 @@ using namespace pincheck::report;
 using namespace pincheck::test;
 
 int main(int argc, char** argv) {
-    nlohmann::json out = {
-        {"reports", 0},    {"copies", nlohmann::json::object()},  {"calls", 0},
-        {"failed", 0},     {"apis", nlohmann::json::object()},    {"routes", nlohmann::json::array()},
-        {"losses", ""},    {"problems", nlohmann::json::array()}, {"devices", nlohmann::json::array()},
-        {"unwinder", true}};
+    nlohmann::json out = {{"reports", 0},
+                          {"copies", nlohmann::json::object()},
+                          {"calls", 0},
+                          {"failed", 0},
+                          {"apis", nlohmann::json::object()},
+                          {"routes", nlohmann::json::array()},
+                          {"losses", ""},
+                          {"problems", nlohmann::json::array()},
+                          {"devices", nlohmann::json::array()},
+                          {"fills", 0},
+                          {"unwinder", true}};
     std::string ledger;
     std::set<std::string> routes;
     std::map<std::string, std::uint64_t> apis;
@@ -42,7 +50,13 @@ int main(int argc, char** argv) {
         for (const auto& [id, site] : report.sites) {
             const Totals counts = totals_of_site(report, id);
             apis[api_of(report, site.record)] += counts.calls;
-            if (site.record.kind != SiteKind::copy || (site.record.flags & kSiteCaptured) != 0) {
+            if ((site.record.flags & kSiteCaptured) != 0) {
+                continue;
+            }
+            if (name(site.record.kind) == std::string_view("fill")) {
+                out["fills"] = out["fills"].get<std::uint64_t>() + counts.calls - counts.failed;
+            }
+            if (site.record.kind != SiteKind::copy) {
                 continue;
             }
             copies[name(site.record.direction)][name(host_side(site.record).kind)] += counts.calls - counts.failed;

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Prints the table of a run.py output folder: table.py tests/gpu/h200"""
+"""Prints the tables of a run.py output folder: table.py tests/gpu/h200"""
 
 import glob
 import json
 import os
 import sys
+
+OTHERS = ("environment.json", "conformance.json", "same_calls.json", "samples.json")
 
 
 def main():
@@ -14,11 +16,12 @@ def main():
     with open(os.path.join(folder, "environment.json"), encoding="utf-8") as file:
         facts = json.load(file)
     where = "the simulated device" if facts.get("simulated") else f"{facts['gpu']}, driver {facts['driver']}"
-    print(f"Copies recorded by pincheck and counted by CUPTI in the same run; {where}.\n")
-    print("| program | H2D recorded | H2D counted | D2H recorded | D2H counted | pageable | pinned | routes | verdict |")
+    print(f"Copies recorded by pincheck and counted by CUPTI in the same run; {where}.")
+    print("Each cell: recorded / counted. -: not counted.\n")
+    print("| program | H2D | D2H | D2D | memsets | pageable | pinned | routes | verdict |")
     print("|---|---|---|---|---|---|---|---|---|")
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
-        if os.path.basename(path) in ("environment.json", "conformance.json", "same_calls.json"):
+        if os.path.basename(path) in OTHERS:
             continue
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
@@ -29,8 +32,8 @@ def main():
         for direction in ("host_to_device", "device_to_host"):
             for kind, number in recorded.get("copies", {}).get(direction, {}).items():
                 host[kind] = host.get(kind, 0) + number
-        cells = [result["program"], sums.get("htod", "-"), reference.get("htod", "-"), sums.get("dtoh", "-"),
-                 reference.get("dtoh", "-"), host.get("pageable", 0), host.get("pinned", 0),
+        counts = [f"{sums.get(key, '-')} / {reference.get(key, '-')}" for key in ("htod", "dtoh", "dtod", "memsets")]
+        cells = [result["program"], *counts, host.get("pageable", 0), host.get("pinned", 0),
                  ", ".join(recorded.get("routes", [])) or "-", result["verdict"]]
         print("| " + " | ".join(str(cell) for cell in cells) + " |")
     path = os.path.join(folder, "conformance.json")

@@ -1,5 +1,5 @@
-"""Copies as PyTorch programs make them: blocking and non-blocking, pageable and pinned, by hand and by a DataLoader with
-pin_memory. Prints one JSON object; the copies themselves are counted by CUPTI and by the tool."""
+"""Copies as PyTorch programs make them: blocking and non-blocking, pageable and pinned, inside the device, by hand and by a
+DataLoader with pin_memory. Prints one JSON object; the copies themselves are counted by CUPTI and by the tool."""
 
 import json
 import sys
@@ -34,6 +34,11 @@ def main():
         on_device.to("cpu", non_blocking=True)
     torch.cuda.synchronize()
     ok = bool(torch.equal(back_pinned, pageable) and torch.equal(back_pageable, pageable))
+
+    for _ in range(3):
+        twin = on_device.clone()
+        twin.zero_()
+    ok = ok and twin.abs().sum().item() == 0
 
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):

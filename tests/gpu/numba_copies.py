@@ -1,0 +1,67 @@
+"""Copies as Numba programs make them (driver API from Python): to_device and copy_to_host, blocking and in a stream, from
+ordinary, pinned, registered and mapped arrays, and between device arrays. Needs no compiler."""
+
+import json
+import sys
+
+try:
+    import numba
+    import numpy
+    from numba import cuda
+except ImportError:
+    print("SKIP: no numba")
+    sys.exit(77)
+
+SIZES = (1, 1000, 65536, (1 << 20) + 3)
+
+
+def blocking(host):
+    on_device = cuda.to_device(host)
+    back = numpy.empty_like(host)
+    for _ in range(3):
+        on_device.copy_to_device(host)
+        on_device.copy_to_host(back)
+    return (back == host).all() and (on_device.copy_to_host() == host).all()
+
+
+def in_stream(host, source, result):
+    """source and result: arrays of any kind of host memory, as long as host."""
+    stream = cuda.stream()
+    source[:] = host
+    on_device = cuda.device_array(host.shape, host.dtype)
+    for _ in range(3):
+        on_device.copy_to_device(source, stream=stream)
+        on_device.copy_to_host(result, stream=stream)
+    stream.synchronize()
+    return (result == host).all()
+
+
+def inside_the_device(host):
+    first = cuda.to_device(host)
+    second = cuda.device_array(host.shape, host.dtype)
+    for _ in range(3):
+        second.copy_to_device(first)
+    return (second.copy_to_host() == host).all()
+
+
+def main():
+    if not cuda.is_available():
+        print("SKIP: numba finds no CUDA")
+        return 77
+    ok = True
+    for size in SIZES:
+        host = numpy.arange(size, dtype=numpy.float32)
+        ok = ok and bool(blocking(host))
+        ok = ok and bool(in_stream(host, numpy.empty_like(host), numpy.empty_like(host)))
+        ok = ok and bool(in_stream(host, cuda.pinned_array(size, host.dtype), cuda.pinned_array(size, host.dtype)))
+        ok = ok and bool(in_stream(host, cuda.mapped_array(size, host.dtype), cuda.mapped_array(size, host.dtype)))
+        registered = numpy.empty_like(host), numpy.empty_like(host)
+        with cuda.pinned(*registered):
+            ok = ok and bool(in_stream(host, *registered))
+        ok = ok and bool(inside_the_device(host))
+    print(json.dumps({"numba": numba.__version__, "ok": ok}))
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
