@@ -105,7 +105,7 @@ class Samples:
                 dict(self.runner.counting(folder), **one_device))
             result["reference"] = self.runner.reference(folder)
             if not os.path.isdir(reports):
-                return dict(result, verdict="no report")
+                return dict(result, verdict=f"no report; status {bare['status']}, under the tool {hooked['status']}")
             result["recorded"] = self.runner.recorded(reports, "")
             capture = self.export(reports)
         result["findings"] = findings_of(capture)
