@@ -63,6 +63,7 @@ class Merger {
         }
         add_symbols(report, modules);
         add_counters(report, sites);
+        add_memories(report, sites);
     }
 
     Capture finish() {
@@ -124,7 +125,9 @@ class Merger {
         process.start_realtime_ns = report.header.start_realtime_ns;
         std::uint64_t counted = 0;
         for (const CounterSlot& counter : report.counters) {
-            counted += calls_of(counter);
+            const auto site = report.sites.find(counter.site);
+            const bool in_graph = site != report.sites.end() && (site->second.record.flags & kSiteInGraph) != 0;
+            counted += in_graph ? 0 : calls_of(counter);
         }
         std::uint64_t seen = 0;
         for (const ThreadSlot& thread : report.threads) {
@@ -190,6 +193,7 @@ class Merger {
         append_bytes(key, record.kind);
         append_bytes(key, record.direction);
         append_bytes(key, record.stream);
+        append_bytes(key, record.source_order);
         append_bytes(key, record.destination.kind);
         append_bytes(key, record.destination.flags);
         append_bytes(key, record.source.kind);
@@ -209,6 +213,7 @@ class Merger {
             added.kind = record.kind;
             added.direction = record.direction;
             added.stream = record.stream;
+            added.source_order = record.source_order;
             added.destination = record.destination;
             added.source = record.source;
             added.flags = record.flags;
@@ -241,6 +246,25 @@ class Merger {
             std::vector<SourceLine>& lines = symbols_[place];
             for (auto& [level, line] : by_level) {
                 lines.push_back(std::move(line));
+            }
+        }
+    }
+
+    // The first process that says something is believed.
+    void add_memories(const Report& report, const std::unordered_map<std::uint32_t, std::size_t>& sites) {
+        for (const MemoryRecord& memory : report.memories) {
+            const auto place = sites.find(memory.site);
+            if (place == sites.end()) {
+                continue;
+            }
+            CaptureSite& site = capture_.sites[place->second];
+            if (memory.detail == MemoryDetail::stack) {
+                site.memory_on_stack = true;
+            } else if (memory.detail == MemoryDetail::boundary && site.memory_boundary == 0) {
+                site.memory_boundary = memory.value;
+            } else if (memory.detail == MemoryDetail::file && site.memory_file.empty()) {
+                const std::string* path = report.string(memory.text);
+                site.memory_file = path == nullptr ? "" : *path;
             }
         }
     }
@@ -289,8 +313,9 @@ class Merger {
         const CaptureSite& a = capture_.sites[left];
         const CaptureSite& b = capture_.sites[right];
         const auto numbers = [](const CaptureSite& site) {
-            return std::tuple(site.kind, site.direction, site.stream, site.destination.kind, site.destination.flags,
-                              site.source.kind, site.source.flags, site.flags, site.stack.size());
+            return std::tuple(site.kind, site.direction, site.stream, site.source_order, site.destination.kind,
+                              site.destination.flags, site.source.kind, site.source.flags, site.flags,
+                              site.stack.size());
         };
         if (a.host_ns != b.host_ns) {
             return a.host_ns > b.host_ns;
@@ -354,8 +379,9 @@ std::uint64_t CaptureSite::median_ns() const noexcept {
 }
 
 std::uint64_t Capture::total_host_ns() const noexcept {
-    return std::accumulate(sites.begin(), sites.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const CaptureSite& site) { return sum + site.host_ns; });
+    return std::accumulate(
+        sites.begin(), sites.end(), std::uint64_t{0},
+        [](std::uint64_t sum, const CaptureSite& site) { return sum + (site.is_in_graph() ? 0 : site.host_ns); });
 }
 
 std::vector<std::string> report_files(const std::vector<std::string>& paths, std::vector<std::string>& errors) {

@@ -89,6 +89,7 @@ struct CaptureSite {
     report::SiteKind kind{};
     report::Direction direction{};
     report::StreamKind stream{};
+    report::SourceOrder source_order{};
     report::Memory destination{};
     report::Memory source{};
     std::uint16_t flags = 0;          // report::SiteFlags
@@ -109,6 +110,11 @@ struct CaptureSite {
     std::uint32_t last_error = 0;
     std::uint32_t threads = 0;
     std::uint32_t processes = 0;
+    // Of the host's memory in the first call: the file that it maps, whether it lies on the thread's stack, and for a
+    // partly registered range the bytes to where the registration begins or ends; "", false and 0 when not known.
+    std::string memory_file;
+    bool memory_on_stack = false;
+    std::uint64_t memory_boundary = 0;
     std::uint32_t allocation_site = 0;  // id of the site that page-locked the memory last copied; 0 when not known
 
     // The host's side of a copy; kind none for other sites.
@@ -116,6 +122,9 @@ struct CaptureSite {
         return direction == report::Direction::device_to_host ? destination : source;
     }
     bool is_async() const noexcept { return (flags & report::kSiteAsync) != 0; }
+    // Put into a graph: copied nothing itself. Its launches are in a site of their own, which is_in_graph().
+    bool is_captured() const noexcept { return (flags & report::kSiteCaptured) != 0; }
+    bool is_in_graph() const noexcept { return (flags & report::kSiteInGraph) != 0; }
     // Lower bound of the histogram bucket that holds the median call.
     std::uint64_t median_ns() const noexcept;
 };
@@ -125,7 +134,7 @@ struct Capture {
     std::vector<CaptureModule> modules;
     std::vector<CaptureSite> sites;
 
-    std::uint64_t total_host_ns() const noexcept;  // held in all recorded calls
+    std::uint64_t total_host_ns() const noexcept;  // in all recorded calls; a graph's copies are in its launches
 };
 
 struct LoadResult {

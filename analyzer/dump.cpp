@@ -52,6 +52,10 @@ class Dump {
         for (const auto& [id, site] : report_.sites) {
             this->site(site);
         }
+        for (const MemoryRecord& memory : report_.memories) {
+            line("memory: site={} detail={} text={} value={}", site_name(memory.site), name(memory.detail),
+                 string(memory.text), memory.value);
+        }
         slots();
         if (report_.unknown_records > 0) {
             line("unknown: records={}", report_.unknown_records);
@@ -157,11 +161,13 @@ class Dump {
     void site(const Site& site) {
         const SiteRecord& record = site.record;
         line(
-            "site: id={} api={} kind={} direction={} stream={} destination={} destination_flags={} source={} "
+            "site: id={} api={} kind={} direction={} stream={} source_order={} destination={} destination_flags={} "
+            "source={} "
             "source_flags={} flags={} stack={} key={}",
             record.id, string(record.api), name(record.kind), name(record.direction), name(record.stream),
-            name(record.destination.kind), memory_flag_names(record.destination.flags), name(record.source.kind),
-            memory_flag_names(record.source.flags), site_flag_names(record.flags), record.stack, frames(site.key));
+            name(record.source_order), name(record.destination.kind), memory_flag_names(record.destination.flags),
+            name(record.source.kind), memory_flag_names(record.source.flags), site_flag_names(record.flags),
+            record.stack, frames(site.key));
     }
 
     // Slots lie in the file in the order threads came; sorted, equal runs compare equal.

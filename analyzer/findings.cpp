@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "explain.h"
@@ -71,6 +72,15 @@ bool is_blocking_runtime_copy(const std::string& api) {
     return api.starts_with("cudaMem") && api.find("Async") == api.npos;
 }
 
+// API and stack as one text, equal for a captured call and the launches of what it captured.
+std::string place_key(const CaptureSite& site) {
+    std::string key = site.api;
+    for (const CaptureFrame& frame : site.stack) {
+        key += fmt::format("|{}+{:x}", frame.module, frame.offset);
+    }
+    return key;
+}
+
 // Facts of one site that several rules and texts need.
 class Subject {
   public:
@@ -104,9 +114,13 @@ class Subject {
             case MemoryClass::pageable:
                 return pageable();
             case MemoryClass::managed:
-                return finding(Rule::managed_async_copy, managed_why(),
-                               "let the kernel use the managed pointer itself (cudaMemPrefetchAsync moves its pages "
-                               "ahead without blocking), or copy from and to page-locked memory.");
+            case MemoryClass::host_pool:
+                return finding(
+                    Rule::managed_async_copy, managed_why(),
+                    site_.host_memory().kind == MemoryClass::host_pool
+                        ? pool_fix()
+                        : "let the kernel use the managed pointer itself (cudaMemPrefetchAsync moves its pages "
+                          "ahead without blocking), or copy from and to page-locked memory.");
             case MemoryClass::pinned:
             case MemoryClass::registered:
                 if (issuer_ == Origin::user && waited_ && done(site_) >= kHabit && !captured()) {
@@ -125,7 +139,7 @@ class Subject {
     }
 
   private:
-    bool captured() const { return (site_.flags & kSiteCaptured) != 0; }
+    bool captured() const { return site_.is_captured(); }
 
     std::optional<Finding> finding(Rule rule, std::string why, std::string fix) {
         finding_.rule = rule;
@@ -175,6 +189,14 @@ class Subject {
                    "launches "
                    "wait for is not measured.";
         }
+        if (site_.is_in_graph()) {
+            return (is_upload(site_)
+                        ? "Every launch of the graph makes this copy, stages its bytes through the CPU, and "
+                          "waits for the work queued before it when they are more than 2 MiB: "
+                        : "Every launch of the graph makes this copy and waits for all work queued before "
+                          "it: ") +
+                   cost() + " of the launches.";
+        }
         if (!is_upload(site_)) {
             return "The call waits for all work queued before it in its stream: " + cost() + ".";
         }
@@ -219,13 +241,25 @@ class Subject {
         if (captured()) {
             return "Captured into a graph with managed memory. What its launches wait for is not measured.";
         }
+        if (site_.host_memory().kind == MemoryClass::host_pool) {
+            return "Host memory of a memory pool is copied like pageable memory: staged, and waiting for the work "
+                   "queued "
+                   "before it: " +
+                   cost() + ".";
+        }
         return "A copy of managed memory waits for the work queued before it, at any size: " + cost() + ".";
     }
 
     std::string straddles_why() const {
-        return fmt::format("One part of the range is registered and the other is not. {} of {} failed{}.",
+        const std::string where =
+            site_.memory_boundary == 0 ? "" : fmt::format(", {} bytes into it", site_.memory_boundary);
+        return fmt::format("One part of the range is registered and the other is not{}. {} of {} failed{}.", where,
                            count_text(site_.failed), counted(site_.calls, "call"),
                            site_.last_error == 0 ? "" : fmt::format(" (error {})", site_.last_error));
+    }
+
+    static std::string pool_fix() {
+        return "copy from and to memory of cudaMallocHost, or of the virtual-memory API, which copies use directly.";
     }
 
     static std::string straddles_fix() {
@@ -279,8 +313,18 @@ bool in_one_burst(const Capture& capture, const CaptureSite& site) {
 }
 
 std::vector<Finding> find(const Capture& capture, const Origins& origins) {
+    // A captured call whose graph was launched is judged by those launches.
+    std::set<std::string> launched;
+    for (const CaptureSite& site : capture.sites) {
+        if (site.is_in_graph()) {
+            launched.insert(place_key(site));
+        }
+    }
     std::vector<Finding> findings;
     for (const CaptureSite& site : capture.sites) {
+        if (site.is_captured() && launched.contains(place_key(site))) {
+            continue;
+        }
         if (std::optional<Finding> finding = Subject(capture, site, origins).find()) {
             findings.push_back(std::move(*finding));
         }

@@ -63,7 +63,11 @@ std::string name(SiteKind value) {
     return find(value, {{SiteKind::copy, "copy"},
                         {SiteKind::allocate, "allocate"},
                         {SiteKind::release, "release"},
-                        {SiteKind::synchronize, "synchronize"}});
+                        {SiteKind::synchronize, "synchronize"},
+                        {SiteKind::fill, "fill"},
+                        {SiteKind::prefetch, "prefetch"},
+                        {SiteKind::graph_setup, "graph-setup"},
+                        {SiteKind::graph_launch, "graph-launch"}});
 }
 
 std::string name(Direction value) {
@@ -73,6 +77,11 @@ std::string name(Direction value) {
                         {Direction::device_to_host, "device-to-host"},
                         {Direction::device_to_device, "device-to-device"},
                         {Direction::unknown, "unknown"}});
+}
+
+std::string name(SourceOrder value) {
+    return find(
+        value, {{SourceOrder::stream, "stream"}, {SourceOrder::during_call, "during-call"}, {SourceOrder::any, "any"}});
 }
 
 std::string name(StreamKind value) {
@@ -90,7 +99,15 @@ std::string name(MemoryClass value) {
                         {MemoryClass::registered, "registered"},
                         {MemoryClass::partly_registered, "partly-registered"},
                         {MemoryClass::managed, "managed"},
-                        {MemoryClass::device, "device"}});
+                        {MemoryClass::device, "device"},
+                        {MemoryClass::array, "array"},
+                        {MemoryClass::device_symbol, "device-symbol"},
+                        {MemoryClass::host_pool, "host-pool"}});
+}
+
+std::string name(MemoryDetail value) {
+    return find(value,
+                {{MemoryDetail::stack, "stack"}, {MemoryDetail::file, "file"}, {MemoryDetail::boundary, "boundary"}});
 }
 
 std::string name(CoverageKind value) {
@@ -136,7 +153,8 @@ std::string site_flag_names(std::uint16_t flags) {
                                       {kSiteCaptured, "captured"},
                                       {kSiteExactStack, "exact-stack"},
                                       {kSiteOverflow, "overflow"},
-                                      {kSiteOnDriverThread, "on-driver-thread"}};
+                                      {kSiteOnDriverThread, "on-driver-thread"},
+                                      {kSiteInGraph, "in-graph"}};
     return join(flags, kFlags);
 }
 

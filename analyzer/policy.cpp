@@ -92,7 +92,7 @@ std::uint64_t unclassified_copies(const Capture& capture) {
         const bool unknown = site.direction == Direction::unknown ? site.source.kind == MemoryClass::unknown ||
                                                                         site.destination.kind == MemoryClass::unknown
                                                                   : site.host_memory().kind == MemoryClass::unknown;
-        if (site.kind == SiteKind::copy && site.is_async() && unknown && site.bytes_max > 0) {
+        if (site.kind == SiteKind::copy && site.is_async() && !site.is_captured() && unknown && site.bytes_max > 0) {
             copies += site.calls - std::min(site.calls, site.failed);
         }
     }

@@ -75,6 +75,13 @@ std::string memory_text(const report::Memory& memory) {
         case report::MemoryClass::partly_registered:
             kind = "partly registered";
             break;
+        case report::MemoryClass::device_symbol:
+            kind = "device symbol";
+            break;
+        case report::MemoryClass::host_pool:
+            kind = "host memory of a pool";
+            break;
+        case report::MemoryClass::array:
         case report::MemoryClass::managed:
         case report::MemoryClass::device:
         case report::MemoryClass::pageable:
@@ -98,6 +105,16 @@ std::string memory_text(const report::Memory& memory) {
     add(report::kMemoryReadOnly, "read-only");
     add(report::kMemoryIoMemory, "I/O memory");
     return flags.empty() ? kind : kind + " (" + flags + ')';
+}
+
+std::string host_memory_text(const CaptureSite& site) {
+    std::string text = memory_text(site.host_memory());
+    if (!site.memory_file.empty()) {
+        text += " (file mapping of " + printable(site.memory_file) + ')';
+    } else if (site.memory_on_stack) {
+        text += " (stack)";
+    }
+    return text;
 }
 
 std::string sizes_text(const CaptureSite& site) {

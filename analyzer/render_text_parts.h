@@ -16,6 +16,7 @@ Paint severity_paint(Severity severity);
 
 std::string direction_text(report::Direction direction);  // "H2D"
 std::string memory_text(const report::Memory& memory);    // "pinned (mapped, write-combined)"
+std::string host_memory_text(const CaptureSite& site);    // "pageable (file mapping of /data/x)", "pageable (stack)"
 // "4 B x 6,240", "4 B to 1 MiB x 6,240 (3 GiB)"
 std::string sizes_text(const CaptureSite& site);
 // "in 4 threads of 2 processes"; "" when it is one thread.

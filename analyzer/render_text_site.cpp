@@ -53,6 +53,7 @@ void add_what(Lines& lines, const CaptureSite& site, const std::string& api) {
         }
     };
     flagged(report::kSiteCaptured, "captured into a graph: the call moves nothing by itself");
+    flagged(report::kSiteInGraph, "made by launches of graphs; the stack is where the copy was put into the graph");
     flagged(report::kSiteOverflow, "the table of sites was full: all further calls of this function, from anywhere");
     flagged(report::kSiteOnDriverThread, "on a thread of the driver (a host function)");
 }

@@ -14,6 +14,23 @@ enum class Api : std::uint16_t {
 
 enum class Side : std::uint8_t { runtime, driver };
 enum class Variant : std::uint8_t { none, legacy, per_thread };
+// Which side of the copy is a device symbol.
+enum class SymbolSide : std::uint8_t { none, destination, source };
+
+constexpr bool contains_text(const char* text, const char* part) noexcept {
+    for (; *text != 0; ++text) {
+        const char* a = text;
+        const char* b = part;
+        while (*b != 0 && *a == *b) {
+            ++a;
+            ++b;
+        }
+        if (*b == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 struct ApiInfo {
     const char* symbol;
@@ -21,11 +38,18 @@ struct ApiInfo {
     int since;           // smallest cudaVersion it answers to
     Side side;
     Variant variant;
+    bool async;  // named as asynchronous
+    SymbolSide symbol_side;
 };
 
 inline constexpr ApiInfo kApis[] = {
-#define PINCHECK_API(symbol, side, shape, lookup, since, variant) \
-    {#symbol, #lookup, since, Side::side, Variant::variant},
+// clang-format off
+#define PINCHECK_API(symbol, side, shape, lookup, since, variant)                             \
+    {#symbol, #lookup, since, Side::side, Variant::variant, contains_text(#symbol, "Async"),  \
+     contains_text(#symbol, "cudaMemcpyToSymbol")     ? SymbolSide::destination               \
+     : contains_text(#symbol, "cudaMemcpyFromSymbol") ? SymbolSide::source                    \
+                                                      : SymbolSide::none},
+// clang-format on
 #include "report/cuda_api.def"
 #undef PINCHECK_API
 };

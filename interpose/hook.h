@@ -4,6 +4,9 @@
 // name. A call is nested when it comes from libcudart or libcuda, deeper on the stack than a hook that is being
 // executed. A hook left behind by longjmp or a cancelled thread is therefore never mistaken for a running one by user
 // code.
+//
+// Some runtime functions say less than the driver function they call (arrays, symbols, structs of two kinds). Their
+// hooks only lend their name: the driver's call inside is recorded as theirs (NamedHook).
 #pragma once
 
 #include <cerrno>
@@ -19,7 +22,8 @@ namespace pincheck {
 
 class Hook {
   public:
-    Hook(Api api, Caller caller) noexcept : api_(api), caller_(caller), rule_(caller_rule(caller.return_address)) {}
+    Hook(Api api, Caller caller) noexcept
+        : api_(api), caller_(caller), rule_(caller_rule(caller.return_address)), frame_(caller.frame) {}
 
     // The function behind the hook, as `Function`; null when no CUDA library is there.
     template <class Function>
@@ -31,9 +35,13 @@ class Hook {
     // Enters the call. False: pass it on unrecorded, and do not call leave().
     bool enter() noexcept {
         ThreadState& thread = t_thread;
+        named_ = false;
         if (thread.guard != 0 && rule_.is_cuda() && caller_.frame < thread.guard &&
             thread.guard - caller_.frame < kMaxNestedStack) {
-            return false;
+            if (!thread.named.active) {
+                return false;
+            }
+            take_name(thread.named);
         }
         state_ = state_or_start();
         if (state_ == nullptr) {
@@ -43,26 +51,60 @@ class Hook {
             return false;
         }
         // An older hook whose frame is gone (the stack is shorter now) is forgotten; one further out is restored.
-        outer_guard_ = caller_.frame < thread.guard ? thread.guard : 0;
-        thread.guard = caller_.frame;
+        outer_guard_ = frame_ < thread.guard ? thread.guard : 0;
+        thread.guard = frame_;
+        thread.named.active = false;
         return true;
     }
-    void leave() noexcept { t_thread.guard = outer_guard_; }
+    void leave() noexcept {
+        t_thread.guard = outer_guard_;
+        t_thread.named.active = named_;
+    }
 
+    // Of the outermost call; is_named() when that is another one than the function behind this hook.
     Api api() const noexcept { return api_; }
+    bool is_named() const noexcept { return named_; }
     const Caller& caller() const noexcept { return caller_; }
     CallerRule rule() const noexcept { return rule_; }
     State& state() const noexcept { return *state_; }
 
   private:
     static constexpr std::uintptr_t kMaxNestedStack = 64 * 1024;
+    void take_name(const NamedCall& named) noexcept {
+        named_ = true;
+        api_ = named.api;
+        caller_ = named.caller;
+        rule_ = CallerRule(named.rule);
+    }
     static bool attach_thread_to(State& state, ThreadState& thread, const Caller& caller) noexcept;
 
     Api api_;
     Caller caller_;
     CallerRule rule_;
+    std::uintptr_t frame_;  // of this hook, whoever the caller is
     State* state_ = nullptr;
     std::uintptr_t outer_guard_ = 0;
+    bool named_ = false;
+};
+
+// Lends its name and caller to the driver call that its real function makes.
+class NamedHook : public Hook {
+  public:
+    using Hook::Hook;
+    // False: pass on; do not call leave().
+    bool before() noexcept {
+        if (!enter()) {
+            return false;
+        }
+        NamedCall& named = t_thread.named;
+        if (!is_named()) {
+            named.api = api();
+            named.caller = caller();
+            named.rule = rule().bits();
+        }
+        named.active = true;
+        return true;
+    }
 };
 
 }  // namespace pincheck

@@ -1,12 +1,15 @@
 #include "hook_copy.h"
 
 #include "clock.h"
+#include "memory_detail.h"
 #include "process_info.h"
+#include "stream_capture.h"
 
 namespace pincheck {
 
 using report::Direction;
 using report::MemoryClass;
+using report::SiteKind;
 using report::StreamKind;
 
 bool Hook::attach_thread_to(State& state, ThreadState& thread, const Caller& caller) noexcept {
@@ -57,7 +60,7 @@ namespace {
 
 bool is_host(MemoryClass kind) noexcept {
     return kind == MemoryClass::pageable || kind == MemoryClass::pinned || kind == MemoryClass::registered ||
-           kind == MemoryClass::partly_registered;
+           kind == MemoryClass::partly_registered || kind == MemoryClass::host_pool;
 }
 
 // Managed memory counts as the device's side where the other side is the host's, and the other way round.
@@ -75,47 +78,113 @@ constexpr unsigned bit(MemoryClass kind) noexcept {
     return 1u << static_cast<unsigned>(kind);
 }
 
-// Sites worth an own stack a call: what may be reported. Page-locked copies are only counted.
-bool is_offender(const SiteFacts& facts) noexcept {
-    constexpr unsigned kBad = bit(MemoryClass::pageable) | bit(MemoryClass::managed) |
-                              bit(MemoryClass::partly_registered) | bit(MemoryClass::unknown);
-    return ((bit(facts.source.kind) | bit(facts.destination.kind)) & kBad) != 0;
+constexpr report::Memory kDevice{MemoryClass::device, 0, 0};
+
+constexpr std::uint64_t span_or(std::uint64_t span, std::uint64_t bytes) noexcept {
+    return span != 0 ? span : bytes;
 }
 
-constexpr report::Memory kDevice{MemoryClass::device, 0, 0};
+// The symbol's side of cudaMemcpyToSymbol and cudaMemcpyFromSymbol, which the driver's call shows as an address.
+void name_symbol(Api api, SiteFacts& facts) noexcept {
+    if (info(api).symbol_side == SymbolSide::destination && facts.destination.kind == MemoryClass::device) {
+        facts.destination.kind = MemoryClass::device_symbol;
+    } else if (info(api).symbol_side == SymbolSide::source && facts.source.kind == MemoryClass::device) {
+        facts.source.kind = MemoryClass::device_symbol;
+    }
+}
 
 }  // namespace
 
-// Both sides where the caller did not say which is the host's.
-__attribute__((noinline)) void CopyHook::ask_both_sides(bool may_ask) noexcept {
-    const PointerClass source = classify(state(), arguments_->source, arguments_->bytes, may_ask);
-    const PointerClass destination = classify(state(), arguments_->destination, arguments_->bytes, may_ask);
-    facts_.source = source.memory;
-    facts_.destination = destination.memory;
-    if (arguments_->direction != Direction::host_to_host) {
-        facts_.direction = direction_between(source.memory.kind, destination.memory.kind);
+bool is_offender(const report::Memory& destination, const report::Memory& source) noexcept {
+    constexpr unsigned kBad = bit(MemoryClass::pageable) | bit(MemoryClass::managed) |
+                              bit(MemoryClass::partly_registered) | bit(MemoryClass::unknown) |
+                              bit(MemoryClass::host_pool);
+    return ((bit(source.kind) | bit(destination.kind)) & kBad) != 0;
+}
+
+std::uint64_t element_bytes_of(const abi::BatchCopy3D& copy) noexcept {
+    const abi::BatchOperand& operand = copy.source.type == abi::kOperandArray ? copy.source : copy.destination;
+    if (operand.type != abi::kOperandArray) {
+        return 1;
     }
-    ask_again_ = source.ask_again || destination.ask_again;
-    allocation_site_ = source.allocation_site != 0 ? source.allocation_site : destination.allocation_site;
+    const Driver* known = driver();
+    abi::ArrayDescriptor array{};
+    if (t_thread.driver_owned || known == nullptr || known->array_get_descriptor == nullptr ||
+        known->array_get_descriptor(&array, operand.array.array) != 0) {
+        return 0;
+    }
+    return element_bytes(array);
+}
+
+AskedSides ask_sides(const State& state, const CopyArguments& arguments, bool may_ask) noexcept {
+    AskedSides sides;
+    PointerClass source;
+    source.memory.kind = arguments.source_is;
+    PointerClass destination;
+    destination.memory.kind = arguments.destination_is;
+    if (arguments.source_is == MemoryClass::none && arguments.kind == SiteKind::copy) {
+        source = classify(state, arguments.source, span_or(arguments.source_span, arguments.bytes), may_ask);
+    }
+    if (arguments.destination_is == MemoryClass::none) {
+        destination =
+            classify(state, arguments.destination, span_or(arguments.destination_span, arguments.bytes), may_ask);
+    }
+    sides.source = source.memory;
+    sides.destination = destination.memory;
+    sides.direction = arguments.direction;
+    if (arguments.kind == SiteKind::copy && arguments.direction != Direction::host_to_host) {
+        sides.direction = direction_between(source.memory.kind, destination.memory.kind);
+    }
+    sides.ask_again = source.ask_again || destination.ask_again;
+    sides.allocation_site = source.allocation_site != 0 ? source.allocation_site : destination.allocation_site;
+    return sides;
+}
+
+// Both sides where the caller did not say which is the host's, or said what cannot be.
+__attribute__((noinline)) void CopyHook::ask_both_sides(bool may_ask) noexcept {
+    const AskedSides sides = ask_sides(state(), *arguments_, may_ask);
+    facts_.source = sides.source;
+    facts_.destination = sides.destination;
+    facts_.direction = sides.direction;
+    ask_again_ = sides.ask_again;
+    allocation_site_ = sides.allocation_site;
 }
 
 inline __attribute__((always_inline)) void CopyHook::classify_sides() noexcept {
-    const bool may_ask =
-        !state().after_fork && !t_thread.driver_owned && state().open_captures.load(std::memory_order_relaxed) == 0;
-    facts_.direction = arguments_->direction;
+    // Pointer queries during a capture neither fail nor invalidate it (measured: H200, driver 580.159.04).
+    const bool may_ask = !state().after_fork && !t_thread.driver_owned;
+    const CopyArguments& copy = *arguments_;
+    facts_.direction = copy.direction;
     facts_.source = kDevice;
     facts_.destination = kDevice;
-    const bool upload = arguments_->direction == Direction::host_to_device;
-    if (upload || arguments_->direction == Direction::device_to_host) {
+    const bool upload = copy.direction == Direction::host_to_device;
+    if (copy.kind != SiteKind::copy) {
+        ask_both_sides(may_ask);
+    } else if (upload || copy.direction == Direction::device_to_host) {
         const PointerClass host =
-            classify(state(), upload ? arguments_->source : arguments_->destination, arguments_->bytes, may_ask);
+            upload ? classify(state(), copy.source, span_or(copy.source_span, copy.bytes), may_ask)
+                   : classify(state(), copy.destination, span_or(copy.destination_span, copy.bytes), may_ask);
         (upload ? facts_.source : facts_.destination) = host.memory;
+        const MemoryClass other = upload ? copy.destination_is : copy.source_is;
+        if (other != MemoryClass::none) {
+            (upload ? facts_.destination : facts_.source).kind = other;
+        }
         ask_again_ = host.ask_again;
         allocation_site_ = host.allocation_site;
-    } else if (arguments_->direction != Direction::device_to_device) {
+        // "Host to device" of device memory is a copy on the device (unified addressing; measured: it succeeds).
+        if (host.memory.kind == MemoryClass::device) [[unlikely]] {
+            ask_both_sides(may_ask);
+        }
+    } else if (copy.direction != Direction::device_to_device) {
         ask_both_sides(may_ask);
+    } else {
+        facts_.source.kind = copy.source_is != MemoryClass::none ? copy.source_is : MemoryClass::device;
+        facts_.destination.kind = copy.destination_is != MemoryClass::none ? copy.destination_is : MemoryClass::device;
     }
-    const unsigned exact = is_offender(facts_) ? unsigned{report::kSiteExactStack} : 0u;
+    if (is_named()) {
+        name_symbol(api(), facts_);
+    }
+    const unsigned exact = is_offender(facts_.destination, facts_.source) ? unsigned{report::kSiteExactStack} : 0u;
     facts_.flags = static_cast<std::uint16_t>((facts_.flags & ~unsigned{report::kSiteExactStack}) | exact);
 }
 
@@ -127,34 +196,82 @@ __attribute__((noinline)) void CopyHook::classify_after_all() noexcept {
 
 void CopyHook::find_counters() noexcept {
     counters_ = counters_of(state(), t_thread, facts_, caller(), rule());
+    if (t_thread.created_site != 0) [[unlikely]] {
+        describe_new_site();
+    }
+}
+
+// More about the host's memory, once a site.
+__attribute__((noinline)) void CopyHook::describe_new_site() noexcept {
+    const std::uint32_t site = t_thread.created_site;
+    t_thread.created_site = 0;
+    const CopyArguments& copy = *arguments_;
+    describe_memory(state(), site, facts_.source.kind, copy.source, span_or(copy.source_span, copy.bytes));
+    describe_memory(state(), site, facts_.destination.kind, copy.destination,
+                    span_or(copy.destination_span, copy.bytes));
+}
+
+inline __attribute__((always_inline)) void CopyHook::set_facts(const CopyArguments& arguments) noexcept {
+    arguments_ = &arguments;
+    facts_.api = api();
+    facts_.kind = arguments.kind;
+    facts_.source_order = arguments.source_order;
+    facts_.stream = stream_kind(api(), arguments.stream);
+    // The runtime may carry out a blocking function by an asynchronous one of the driver.
+    const bool async = arguments.async && (!is_named() || info(api()).async);
+    facts_.flags = static_cast<std::uint16_t>((async ? report::kSiteAsync : 0) |
+                                              (t_thread.driver_owned ? report::kSiteOnDriverThread : 0));
+    if (arguments.graph_node) {
+        facts_.flags |= report::kSiteCaptured;
+        facts_.stream = StreamKind::none;
+    } else if (state().open_captures.load(std::memory_order_relaxed) != 0 && arguments.async &&
+               is_capturing(state(), stream_identity(api(), arguments.stream))) {
+        facts_.flags |= report::kSiteCaptured;
+    }
+    classify_sides();
+}
+
+inline __attribute__((always_inline)) void CopyHook::show_in_call() noexcept {
+    report::ThreadSlot& slot = *t_thread.shard->slot;
+    report::store(slot.in_call_api, state().api_name(api()));
+    start_ns_ = now_ns();
+    report::store(slot.in_call_since_ns, start_ns_);
 }
 
 bool CopyHook::before(const CopyArguments& arguments) noexcept {
     if (!enter()) {
         return false;
     }
-    ThreadState& thread = t_thread;
-    thread.last_copy = nullptr;
-    arguments_ = &arguments;
-    facts_.api = api();
-    facts_.kind = report::SiteKind::copy;
-    facts_.stream = stream_kind(api(), arguments.stream);
-    facts_.flags = static_cast<std::uint16_t>((arguments.async ? report::kSiteAsync : 0) |
-                                              (thread.driver_owned ? report::kSiteOnDriverThread : 0));
-    if (state().open_captures.load(std::memory_order_relaxed) != 0 && arguments.async &&
-        state().is_capturing(stream_identity(api(), arguments.stream))) {
-        facts_.flags |= report::kSiteCaptured;
-    }
-    classify_sides();
+    t_thread.last_copy = nullptr;
+    set_facts(arguments);
     // Known before the call, since a pageable copy may hang; where the driver could not answer yet, after it.
     if (!ask_again_) {
         find_counters();
     }
-    report::ThreadSlot& slot = *thread.shard->slot;
-    report::store(slot.in_call_api, state().api_name(api()));
-    start_ns_ = now_ns();
-    report::store(slot.in_call_since_ns, start_ns_);
+    show_in_call();
     return true;
+}
+
+inline __attribute__((always_inline)) void CopyHook::count(int status, std::uint64_t end_ns) noexcept {
+    if (facts_.source.kind == MemoryClass::unknown || facts_.destination.kind == MemoryClass::unknown) {
+        state().image.lose(report::Loss::not_classified, 1, 0, end_ns);
+    }
+    if (counters_ != nullptr) {
+        add_call(*counters_, {status, arguments_->bytes, start_ns_, end_ns});
+        if (allocation_site_ != 0 && counters_->allocation_site != allocation_site_) {
+            report::store(counters_->allocation_site, allocation_site_);
+        }
+    }
+    if (status != 0) {
+        return;
+    }
+    if ((facts_.flags & report::kSiteCaptured) != 0) {
+        state().graphs.remember({arguments_->destination, arguments_->source, arguments_->bytes,
+                                 counters_ != nullptr ? counters_->site : 0, api()});
+    } else if (facts_.kind == SiteKind::copy) {
+        t_thread.last_copy = counters_;
+        t_thread.last_copy_stream = stream_identity(api(), arguments_->stream);
+    }
 }
 
 void CopyHook::after(int status) noexcept {
@@ -166,24 +283,39 @@ void CopyHook::after(int status) noexcept {
     if (ask_again_) {
         classify_after_all();
     }
-    if (facts_.source.kind == MemoryClass::unknown || facts_.destination.kind == MemoryClass::unknown) {
-        state().image.lose(report::Loss::not_classified, 1, 0, end_ns);
+    count(status, end_ns);
+    if (status == 0 && !thread.asked_device && !thread.driver_owned && !state().after_fork &&
+        state().open_captures.load(std::memory_order_relaxed) == 0) {
+        thread.asked_device = true;
+        record_device(state());
     }
-    if (counters_ != nullptr) {
-        add_call(*counters_, {status, arguments_->bytes, start_ns_, end_ns});
-        if (allocation_site_ != 0 && counters_->allocation_site != allocation_site_) {
-            report::store(counters_->allocation_site, allocation_site_);
-        }
+    leave();
+}
+
+bool CopyHook::before_batch() noexcept {
+    if (!enter()) {
+        return false;
     }
-    if (status == 0 && (facts_.flags & report::kSiteCaptured) == 0) {
-        thread.last_copy = counters_;
-        thread.last_copy_stream = stream_identity(api(), arguments_->stream);
-        if (!thread.asked_device && !thread.driver_owned && !state().after_fork &&
-            state().open_captures.load(std::memory_order_relaxed) == 0) {
-            thread.asked_device = true;
-            record_device(state());
-        }
-    }
+    t_thread.last_copy = nullptr;
+    show_in_call();
+    return true;
+}
+
+void CopyHook::after_batch(int status) noexcept {
+    end_ns_ = now_ns();
+    status_ = status;
+    report::ThreadSlot& slot = *t_thread.shard->slot;
+    report::store(slot.in_call_since_ns, std::uint64_t{0});
+    report::store(slot.calls, slot.calls + 1);
+}
+
+void CopyHook::record(const CopyArguments& arguments, std::uint64_t copies_of_call) noexcept {
+    set_facts(arguments);
+    find_counters();
+    count(status_, start_ns_ + (end_ns_ - start_ns_) / copies_of_call);
+}
+
+void CopyHook::leave_batch() noexcept {
     leave();
 }
 

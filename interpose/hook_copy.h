@@ -1,22 +1,15 @@
-// Copies: facts before the call, counters after it. Both halves are out of line; the wrapper keeps only the real call.
+// Copies, fills (memset) and prefetches: facts before the call, counters after it. Both halves are out of line; the
+// wrapper keeps only the real call.
 #pragma once
 
 #include <cstdint>
 
+#include "copy_shape.h"
 #include "hook.h"
 #include "pointer_class.h"
 #include "recorder.h"
 
 namespace pincheck {
-
-struct CopyArguments {
-    std::uintptr_t destination;
-    std::uintptr_t source;
-    std::uint64_t bytes;
-    report::Direction direction;  // unknown: worked out from the pointers
-    bool async;
-    void* stream;  // null where the function takes none
-};
 
 class CopyHook : public Hook {
   public:
@@ -25,11 +18,22 @@ class CopyHook : public Hook {
     bool before(const CopyArguments& arguments) noexcept;
     void after(int status) noexcept;
 
+    // The same for a call that makes many copies: enter, the real call, one record() a copy, and leave. The call's time
+    // is shared out evenly.
+    bool before_batch() noexcept;
+    void after_batch(int status) noexcept;
+    void record(const CopyArguments& arguments, std::uint64_t copies_of_call) noexcept;
+    void leave_batch() noexcept;
+
   private:
+    void set_facts(const CopyArguments& arguments) noexcept;
+    void show_in_call() noexcept;
+    void count(int status, std::uint64_t end_ns) noexcept;
     void classify_sides() noexcept;
     void ask_both_sides(bool may_ask) noexcept;
     void classify_after_all() noexcept;
     void find_counters() noexcept;
+    void describe_new_site() noexcept;
 
     SiteFacts facts_{};
     const CopyArguments* arguments_ = nullptr;
@@ -37,7 +41,27 @@ class CopyHook : public Hook {
     std::uint32_t allocation_site_ = 0;
     bool ask_again_ = false;
     std::uint64_t start_ns_ = 0;
+    std::uint64_t end_ns_ = 0;
+    int status_ = 0;
 };
+
+// The classes and the direction of a copy between two pointers, for those that are not known yet. Returns the site that
+// page-locked the host's side; 0: none or not known. `ask_again`: the driver is not initialised yet.
+struct AskedSides {
+    report::Direction direction;
+    report::Memory destination;
+    report::Memory source;
+    std::uint32_t allocation_site = 0;
+    bool ask_again = false;
+};
+AskedSides ask_sides(const State& state, const CopyArguments& arguments, bool may_ask) noexcept;
+
+// Sites worth an own stack a call: what may be reported. Page-locked copies are only counted.
+bool is_offender(const report::Memory& destination, const report::Memory& source) noexcept;
+
+// Bytes of an element of the array that takes part in the copy, asked from the driver; 1 where none does, 0 where it
+// cannot be asked.
+std::uint64_t element_bytes_of(const abi::BatchCopy3D& copy) noexcept;
 
 // cudaMemcpyKind: 0 host to host, 1 host to device, 2 device to host, 3 device to device, 4 default.
 report::Direction direction_of_kind(int kind) noexcept;

@@ -30,7 +30,10 @@ bool SimpleHook::before(report::SiteKind kind, report::StreamKind stream) noexce
 }
 
 void SimpleHook::after(int status, std::uint64_t bytes) noexcept {
-    const std::uint64_t end_ns = now_ns();
+    after(status, bytes, now_ns());
+}
+
+void SimpleHook::after(int status, std::uint64_t bytes, std::uint64_t end_ns) noexcept {
     report::ThreadSlot& slot = *t_thread.shard->slot;
     report::store(slot.in_call_since_ns, std::uint64_t{0});
     report::store(slot.calls, slot.calls + 1);

@@ -13,6 +13,9 @@ class SimpleHook : public Hook {
     // False: pass on unrecorded.
     bool before(report::SiteKind kind, report::StreamKind stream = report::StreamKind::none) noexcept;
     void after(int status, std::uint64_t bytes) noexcept;
+    void after(int status, std::uint64_t bytes, std::uint64_t end_ns) noexcept;
+    // Id of the call's site, between before() and after(); 0 when it was dropped.
+    std::uint32_t site() const noexcept { return counters_ != nullptr ? counters_->site : 0; }
 
     // A page-locked range came to be; call between before() and after(), on success.
     void add_range(std::uintptr_t address, std::uint64_t bytes, report::RangeKind kind, unsigned requested) noexcept;
@@ -20,6 +23,8 @@ class SimpleHook : public Hook {
     // the same address right after it; put back when the call failed.
     void take_range(std::uintptr_t address) noexcept;
     void range_released(int status) noexcept;
+
+    std::uint64_t start_ns() const noexcept { return start_ns_; }
 
     // The wait that this call is: does it wait for the stream of the thread's last copy?
     void waits_for_stream(void* stream) noexcept;

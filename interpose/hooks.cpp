@@ -1,6 +1,7 @@
 // The wrappers, one a row of the list, and their exported names.
 
 #include "wrappers.h"
+#include "wrappers_graph.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
 

@@ -43,7 +43,9 @@ bool is_managed(const Driver& driver, std::uintptr_t pointer) noexcept {
 }
 
 void take_range(const PinnedRange& range, PointerClass& result) noexcept {
-    result.memory.kind = range.kind == report::RangeKind::registered ? MemoryClass::registered : MemoryClass::pinned;
+    result.memory.kind = range.kind == report::RangeKind::registered ? MemoryClass::registered
+                         : range.kind == report::RangeKind::managed  ? MemoryClass::managed
+                                                                     : MemoryClass::pinned;
     result.memory.flags = range.memory_flags;
     result.allocation_site = range.site;
 }
@@ -104,6 +106,11 @@ PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t 
     }
     switch (answer.type) {
         case kMemoryTypeHost: {
+            // Host memory of a pool has no range of its own (measured: H200, driver 580.159.04).
+            if (answer.start == 0) {
+                result.memory.kind = MemoryClass::host_pool;
+                return result;
+            }
             look_up_range(state, answer.start, result);
             const bool ends_inside = bytes <= answer.bytes - (pointer - answer.start);
             if (!ends_inside && ask(*known, pointer + bytes - 1).type != kMemoryTypeHost) {
@@ -122,6 +129,19 @@ PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t 
     const bool end_locked = bytes > 1 && ask(*known, pointer + bytes - 1).type == kMemoryTypeHost;
     result.memory.kind = end_locked ? MemoryClass::partly_registered : MemoryClass::pageable;
     return result;
+}
+
+std::uint64_t registration_boundary(std::uintptr_t pointer, std::uint64_t bytes) noexcept {
+    const Driver* known = driver();
+    if (known == nullptr || known->pointer_get_attributes == nullptr || bytes == 0) {
+        return 0;
+    }
+    const Answer first = ask(*known, pointer);
+    if (first.type == kMemoryTypeHost) {
+        return first.start + first.bytes - pointer;
+    }
+    const Answer last = ask(*known, pointer + bytes - 1);
+    return last.type == kMemoryTypeHost && last.start > pointer ? last.start - pointer : 0;
 }
 
 std::uint16_t allocation_flags(unsigned requested) noexcept {

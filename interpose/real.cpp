@@ -48,6 +48,13 @@ void read_driver(Driver& driver, const ElfObject& object) noexcept {
     find_into(driver.ctx_get_device, object, "cuCtxGetDevice");
     find_into(driver.device_get_name, object, "cuDeviceGetName");
     find_into(driver.device_get_attribute, object, "cuDeviceGetAttribute");
+    find_into(driver.stream_is_capturing, object, "cuStreamIsCapturing");
+    find_into(driver.array_get_descriptor, object, "cuArray3DGetDescriptor_v2");
+    find_into(driver.graph_get_nodes, object, "cuGraphGetNodes");
+    find_into(driver.graph_node_get_type, object, "cuGraphNodeGetType");
+    find_into(driver.graph_memcpy_node_get_params, object, "cuGraphMemcpyNodeGetParams");
+    find_into(driver.graph_memset_node_get_params, object, "cuGraphMemsetNodeGetParams");
+    find_into(driver.graph_child_get_graph, object, "cuGraphChildGraphNodeGetGraph");
 }
 
 // ---- Runtimes

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "api.h"
+#include "cuda_structs.h"
 
 namespace pincheck {
 
@@ -29,6 +30,13 @@ struct Driver {
     int (*ctx_get_device)(int*) = nullptr;
     int (*device_get_name)(char*, int, int) = nullptr;
     int (*device_get_attribute)(int*, int, int) = nullptr;
+    int (*stream_is_capturing)(void*, int*) = nullptr;
+    int (*array_get_descriptor)(abi::ArrayDescriptor*, void*) = nullptr;
+    int (*graph_get_nodes)(void*, void**, std::size_t*) = nullptr;
+    int (*graph_node_get_type)(void*, int*) = nullptr;
+    int (*graph_memcpy_node_get_params)(void*, abi::Copy3DV2*) = nullptr;
+    int (*graph_memset_node_get_params)(void*, abi::MemsetNode*) = nullptr;
+    int (*graph_child_get_graph)(void*, void**) = nullptr;
 
     bool contains(const void* address) const noexcept {
         const auto value = reinterpret_cast<std::uintptr_t>(address);

@@ -27,6 +27,8 @@ constexpr std::size_t kKeyDepth = 6;
 constexpr std::uint32_t kKeptShards = 64;
 // Room is kept for the overflow sites of each API.
 constexpr std::uint32_t kMaxSites = 30000;
+// Second word of the key of work that came from another site; return addresses are never that small.
+constexpr std::uint64_t kOriginMark = 2;
 
 using Words = std::array<std::uint64_t, 2>;
 Words words_of(const SiteFacts& facts) noexcept {
@@ -125,16 +127,22 @@ struct SiteKey {
     std::size_t count;
 };
 
-// Called with sites_mutex held.
-std::uint32_t create_site(State& state, const SiteFacts& facts, const SiteKey& key, const Backtrace& trace) noexcept {
+report::SiteRecord record_of(State& state, const SiteFacts& facts) noexcept {
     report::SiteRecord record{};
     record.api = state.api_name(facts.api);
     record.kind = facts.kind;
     record.direction = facts.direction;
     record.stream = facts.stream;
+    record.source_order = facts.source_order;
     record.destination = facts.destination;
     record.source = facts.source;
     record.flags = facts.flags;
+    return record;
+}
+
+// Called with sites_mutex held.
+std::uint32_t create_site(State& state, const SiteFacts& facts, const SiteKey& key, const Backtrace& trace) noexcept {
+    report::SiteRecord record = record_of(state, facts);
     const bool overflow = (facts.flags & report::kSiteOverflow) != 0;
     record.stack = overflow ? 0 : stack_id(state, trace);
     report::Frame frames[report::kMaxKeyFrames];
@@ -144,6 +152,10 @@ std::uint32_t create_site(State& state, const SiteFacts& facts, const SiteKey& k
     if (id != 0) {
         state.sites.insert(hash_of(words_of(facts), key.frames, key.count), id);
         ++state.site_count;
+        t_thread.created_site = id;
+        if ((facts.flags & report::kSiteCaptured) != 0 || facts.kind == report::SiteKind::graph_setup) {
+            state.origin_stacks.insert({id, 1}, record.stack);
+        }
     }
     return id;
 }
@@ -166,6 +178,22 @@ std::uint32_t site_id(State& state, SiteFacts& facts, SiteKey& key, const Backtr
     return create_site(state, facts, key, trace);
 }
 
+// The counter of a site for this thread, placed in its shard; null when it was lost.
+CounterSlot* place_new_counter(State& state, ThreadState& thread, std::uint32_t site, const Shard::Key& key) noexcept {
+    Shard& shard = *thread.shard;
+    CounterSlot* counter = site != 0 && reserve_in_shard(shard) ? state.image.new_counter(shard.last_counter) : nullptr;
+    if (counter == nullptr) {
+        state.image.lose(report::Loss::counters, 1, 0, now_ns());
+        return nullptr;
+    }
+    report::store(counter->site, site);
+    report::store(counter->thread, shard.slot->thread);
+    report::store(counter->bytes_min, UINT64_MAX);
+    shard.last_counter = counter;
+    place_in_shard(shard, key, counter);
+    return counter;
+}
+
 // First call of this thread at this site. Not inlined: the known path stays small.
 __attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& thread, SiteFacts facts,
                                                     const Caller& caller, SiteKey key,
@@ -184,17 +212,33 @@ __attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& t
             return known;
         }
     }
-    CounterSlot* counter = id != 0 && reserve_in_shard(shard) ? state.image.new_counter(shard.last_counter) : nullptr;
-    if (counter == nullptr) {
-        state.image.lose(report::Loss::counters, 1, 0, now_ns());
-        return nullptr;
+    return place_new_counter(state, thread, id, shard_entry);
+}
+
+__attribute__((noinline)) CounterSlot* new_graph_counters(State& state, ThreadState& thread, const SiteFacts& facts,
+                                                          std::uint32_t origin, const Shard::Key& key) noexcept {
+    const KeepErrno keep;
+    const std::uintptr_t words[] = {origin, kOriginMark};
+    const Hash128 hash = hash_of(words_of(facts), words, 2);
+    std::uint32_t id = 0;
+    {
+        const std::lock_guard lock(state.sites_mutex);
+        if (const std::uint32_t* known = state.sites.find(hash)) {
+            id = *known;
+        } else if (state.site_count >= kMaxSites) {
+            state.image.lose(report::Loss::sites, 1, 0, now_ns());
+        } else {
+            report::SiteRecord record = record_of(state, facts);
+            const std::uint32_t* stack = state.origin_stacks.find({origin, 1});
+            record.stack = stack != nullptr ? *stack : 0;
+            id = state.image.add_site(record, {});
+            if (id != 0) {
+                state.sites.insert(hash, id);
+                ++state.site_count;
+            }
+        }
     }
-    report::store(counter->site, id);
-    report::store(counter->thread, shard.slot->thread);
-    report::store(counter->bytes_min, UINT64_MAX);
-    shard.last_counter = counter;
-    place_in_shard(shard, shard_entry, counter);
-    return counter;
+    return place_new_counter(state, thread, id, key);
 }
 
 // ---- Threads
@@ -316,6 +360,14 @@ CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& fac
     return known != nullptr
                ? known
                : new_counters(state, thread, facts, caller, {trace.addresses, trace.count}, exact ? &trace : nullptr);
+}
+
+CounterSlot* counters_of_origin(State& state, ThreadState& thread, const SiteFacts& facts,
+                                std::uint32_t origin) noexcept {
+    const Words words = words_of(facts);
+    const Shard::Key key{{words[0], words[1]}, {origin, kOriginMark}};
+    CounterSlot* known = find_in_shard(*thread.shard, key);
+    return known != nullptr ? known : new_graph_counters(state, thread, facts, origin, key);
 }
 
 void add_call(CounterSlot& counters, const CallResult& result) noexcept {

@@ -19,7 +19,7 @@ struct SiteFacts {
     report::SiteKind kind;
     report::Direction direction = report::Direction::none;
     report::StreamKind stream = report::StreamKind::none;
-    std::uint8_t reserved = 0;
+    report::SourceOrder source_order = report::SourceOrder::stream;
     std::uint16_t flags = 0;  // report::SiteFlags; kSiteExactStack: one site per distinct full stack
     report::Memory destination{};
     report::Memory source{};
@@ -33,6 +33,10 @@ bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noex
 // errno is kept.
 report::CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& facts, const Caller& caller,
                                  CallerRule rule) noexcept;
+
+// The same for work that a graph did: the place is that of the site `origin`, which put it into the graph.
+report::CounterSlot* counters_of_origin(State& state, ThreadState& thread, const SiteFacts& facts,
+                                        std::uint32_t origin) noexcept;
 
 struct CallResult {
     int status;  // the API's return value

@@ -7,6 +7,7 @@
 #include <mutex>  // lock_guard
 
 #include "api.h"
+#include "graph_book.h"
 #include "hash_table.h"
 #include "modules.h"
 #include "pinned_map.h"
@@ -47,8 +48,9 @@ struct State {
     PinnedMap pinned;
 
     Mutex sites_mutex;
-    HashTable<std::uint32_t> sites;   // key of a site -> its id
-    HashTable<std::uint32_t> stacks;  // addresses -> stack id
+    HashTable<std::uint32_t> sites;          // key of a site -> its id
+    HashTable<std::uint32_t> stacks;         // addresses -> stack id
+    HashTable<std::uint32_t> origin_stacks;  // site that puts copies into graphs -> its stack id
     std::uint32_t site_count = 0;
 
     Mutex shards_mutex;
@@ -57,17 +59,11 @@ struct State {
     std::atomic<std::uint32_t> last_thread{0};  // id of the newest thread slot
 
     std::atomic<std::uint32_t> api_names[kApiCount] = {};  // string ids, 0 until used
-    // Stream captures: how many are open, and the streams that began them (0: free entry). Streams that join a capture
-    // by waiting for its event are not in here.
-    std::atomic<int> open_captures{0};
-    std::atomic<std::uintptr_t> capturing[16] = {};
+    std::atomic<int> open_captures{0};                     // stream captures begun and not ended
+    GraphBook graphs;
     std::atomic<std::uint64_t> devices_seen{0};  // bit per ordinal
 
     std::uint32_t api_name(Api api) noexcept;
-
-    void capture_began(std::uintptr_t stream) noexcept;
-    void capture_ended(std::uintptr_t stream) noexcept;
-    bool is_capturing(std::uintptr_t stream) const noexcept;
 };
 
 }  // namespace pincheck

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "api.h"
 #include "report/records.h"
+#include "stack.h"
 
 namespace pincheck {
 
@@ -18,6 +20,14 @@ struct LastRange {
     report::Memory memory{};
 };
 
+// A runtime function whose facts its driver call has: that call is recorded under this name and from this caller.
+struct NamedCall {
+    Api api{};
+    Caller caller;
+    std::uint8_t rule = 0;  // CallerRule::bits()
+    bool active = false;    // the hook at `guard` is such a one
+};
+
 struct ThreadState {
     std::uint64_t generation = 0;  // of the State that `shard` belongs to
     Shard* shard = nullptr;
@@ -27,7 +37,9 @@ struct ThreadState {
     report::CounterSlot* last_copy = nullptr;
     std::uintptr_t last_copy_stream = 0;
     LastRange last_range;
-    bool driver_owned = false;  // started by the driver: no question may be asked here
+    NamedCall named;
+    std::uint32_t created_site = 0;  // by the last look for counters; 0: the site was known
+    bool driver_owned = false;       // started by the driver: no question may be asked here
     bool asked_device = false;
 };
 

@@ -290,6 +290,18 @@ void Image::add_coverage(CoverageKind kind, std::uint32_t text, std::uint64_t ti
     lose(Loss::image_full, 1, 0, time_ns);
 }
 
+void Image::add_memory(std::uint32_t site, MemoryDetail detail, std::uint32_t text, std::uint64_t value) noexcept {
+    const KeepErrno keep;
+    const MemoryRecord record{site, detail, text, 0, value};
+    {
+        const Locked lock(impl_->mutex);
+        if (impl_->append(RecordType::memory, &record, sizeof record, nullptr, 0)) {
+            return;
+        }
+    }
+    lose(Loss::image_full, 1, 0, 0);
+}
+
 CounterSlot* Image::new_counter(CounterSlot* last) noexcept {
     // The page is the thread's own: no lock. Slots are taken in order, so the next one is free unless the caller came
     // with an older slot than its last.

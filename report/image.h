@@ -61,6 +61,7 @@ class Image {
     std::uint32_t add_site(SiteRecord site, std::span<const Frame> key) noexcept;
     void add_process(const ProcessRecord& process) noexcept;
     void add_device(const DeviceRecord& device) noexcept;
+    void add_memory(std::uint32_t site, MemoryDetail detail, std::uint32_t text, std::uint64_t value) noexcept;
     void add_coverage(CoverageKind kind, std::uint32_t text, std::uint64_t time_ns) noexcept;
 
     // Hand out a zeroed slot with its state set to live, or null. Counter slots are handed out of pages that belong to

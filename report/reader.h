@@ -35,6 +35,7 @@ struct Report {
     std::map<std::uint32_t, Site> sites;
     std::vector<DeviceRecord> devices;
     std::vector<CoverageRecord> coverage;
+    std::vector<MemoryRecord> memories;
     std::vector<SymbolRecord> symbols;  // in file order; appended after the process ended
     std::vector<CounterSlot> counters;
     std::vector<RangeSlot> ranges;  // live when the last snapshot was taken

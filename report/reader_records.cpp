@@ -168,6 +168,12 @@ bool Parser::take_record(RecordType type, std::uint64_t begin, std::uint32_t pay
             }
             report.coverage.push_back(at<CoverageRecord>(begin));
             return true;
+        case RecordType::memory:
+            if (!fits(sizeof(MemoryRecord))) {
+                return false;
+            }
+            report.memories.push_back(at<MemoryRecord>(begin));
+            return true;
         case RecordType::symbol:
             if (!fits(sizeof(SymbolRecord))) {
                 return false;
@@ -187,6 +193,7 @@ void Parser::check_references() {
     Dangling stacks("sites name a stack");
     Dangling counter_sites("counter fields name a site");
     Dangling range_sites("ranges name a site");
+    Dangling memory_sites("memory details name a site");
     const auto text = [&](std::uint32_t id) { strings.check(id, report.strings); };
     if (report.process) {
         const ProcessRecord& process = *report.process;
@@ -216,6 +223,10 @@ void Parser::check_references() {
             modules.check(frame.module, report.modules);
         }
     }
+    for (const MemoryRecord& memory : report.memories) {
+        memory_sites.check(memory.site, report.sites);
+        text(memory.text);
+    }
     for (const SymbolRecord& symbol : report.symbols) {
         symbol_modules.check(symbol.module, report.modules);
         text(symbol.function);
@@ -231,7 +242,7 @@ void Parser::check_references() {
     for (const ThreadSlot& thread : report.threads) {
         text(thread.in_call_api);
     }
-    for (const Dangling* kind : {&strings, &modules, &symbol_modules, &stacks, &counter_sites, &range_sites}) {
+    for (const Dangling* kind : {&strings, &modules, &symbol_modules, &stacks, &counter_sites, &range_sites, &memory_sites}) {
         kind->say(result_.report.problems);
     }
 }

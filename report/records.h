@@ -74,6 +74,7 @@ enum class RecordType : std::uint16_t {
     device = 6,
     coverage = 7,
     symbol = 8,  // added after the process ended, by `pincheck resolve` or `run`
+    memory = 9,
 };
 
 // Every record: this header, then the struct of its type, then its variable part, padded with zeros to 8 bytes.
@@ -139,7 +140,16 @@ struct StackRecord {
     std::uint32_t cut;  // 1: the stack was deeper than the limit
 };
 
-enum class SiteKind : std::uint8_t { copy = 1, allocate = 2, release = 3, synchronize = 4 };
+enum class SiteKind : std::uint8_t {
+    copy = 1,
+    allocate = 2,
+    release = 3,
+    synchronize = 4,
+    fill = 5,          // cuMemset*
+    prefetch = 6,      // cuMemPrefetch*
+    graph_setup = 7,   // instantiation or update of an executable graph
+    graph_launch = 8,  // its host time is that of the whole launch
+};
 
 enum class Direction : std::uint8_t {
     none = 0,
@@ -149,6 +159,16 @@ enum class Direction : std::uint8_t {
     device_to_device = 4,
     unknown = 5,
 };
+
+// When a copy may read its source (CUDA Driver API, CUmemcpySrcAccessOrder; batch copies choose).
+enum class SourceOrder : std::uint8_t {
+    stream = 0,       // when the stream gets to it
+    during_call = 1,  // before the call returns
+    any = 2,          // at any time, even before earlier work of the stream
+};
+constexpr SourceOrder source_order(int cuda) noexcept {
+    return cuda == 2 ? SourceOrder::during_call : cuda == 3 ? SourceOrder::any : SourceOrder::stream;
+}
 
 enum class StreamKind : std::uint8_t { none = 0, legacy_default = 1, per_thread_default = 2, created = 3 };
 
@@ -161,6 +181,11 @@ enum class MemoryClass : std::uint8_t {
     partly_registered = 5,
     managed = 6,
     device = 7,
+    array = 8,
+    device_symbol = 9,
+    // Host memory of a memory pool (cuMemAllocFromPoolAsync, location host): copies to and from it are staged and wait
+    // like those of pageable memory (measured: H200, driver 580.159.04).
+    host_pool = 10,
 };
 
 // Flags as the program requested them when it allocated or registered; queries cannot tell (facts: every pinned range
@@ -186,6 +211,9 @@ enum SiteFlags : std::uint16_t {
     kSiteExactStack = 1u << 2,      // every call of this site had this stack; otherwise it is the first one's
     kSiteOverflow = 1u << 3,        // the table of sites was full: all further calls of one API, without a stack
     kSiteOnDriverThread = 1u << 4,  // made on a thread that the driver started (a host function)
+    // Calls are copies (or fills) that launches of executable graphs did; the stack is where the node came from. Their
+    // host time is their share of the launches', which the launch's site has too.
+    kSiteInGraph = 1u << 5,
 };
 
 // Where calls come from. Two calls share a site when everything here is equal, the key included. Follows: `key_count`
@@ -197,7 +225,7 @@ struct SiteRecord {
     SiteKind kind;
     Direction direction;
     StreamKind stream;
-    std::uint8_t reserved;
+    SourceOrder source_order;
     Memory destination;
     Memory source;
     std::uint16_t flags;  // SiteFlags
@@ -249,6 +277,22 @@ struct SymbolRecord {
     std::uint32_t exact;     // 1: from debug information; 0: the nearest exported symbol
 };
 static_assert(sizeof(SymbolRecord) == 32);
+
+enum class MemoryDetail : std::uint32_t {
+    stack = 1,     // of the thread that copied
+    file = 2,      // a mapped file; text: its path
+    boundary = 3,  // value: bytes from the start of the copied range to where its page-locked part begins or ends
+};
+
+// More about the host memory of a site's first call.
+struct MemoryRecord {
+    std::uint32_t site;
+    MemoryDetail detail;
+    std::uint32_t text;  // string id; 0 when there is none
+    std::uint32_t reserved;
+    std::uint64_t value;
+};
+static_assert(sizeof(MemoryRecord) == 24);
 
 // ---- Slots
 // -----------------------------------------------------------------------------------------------------------

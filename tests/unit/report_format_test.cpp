@@ -115,7 +115,7 @@ Structs structs_of_code() {
     FIELD(Memory, kind), FIELD(Memory, reserved), FIELD(Memory, flags);
     STRUCT(SiteRecord);
     FIELD(SiteRecord, id), FIELD(SiteRecord, api), FIELD(SiteRecord, stack), FIELD(SiteRecord, kind);
-    FIELD(SiteRecord, direction), FIELD(SiteRecord, stream), FIELD(SiteRecord, reserved);
+    FIELD(SiteRecord, direction), FIELD(SiteRecord, stream), FIELD(SiteRecord, source_order);
     FIELD(SiteRecord, destination), FIELD(SiteRecord, source), FIELD(SiteRecord, flags);
     FIELD(SiteRecord, key_count), FIELD(SiteRecord, python_count), FIELD(SiteRecord, reserved2);
     STRUCT(DeviceRecord);
@@ -124,6 +124,9 @@ Structs structs_of_code() {
     FIELD(DeviceRecord, host_page_tables), FIELD(DeviceRecord, integrated), FIELD(DeviceRecord, reserved);
     STRUCT(CoverageRecord);
     FIELD(CoverageRecord, kind), FIELD(CoverageRecord, text), FIELD(CoverageRecord, time_ns);
+    STRUCT(MemoryRecord);
+    FIELD(MemoryRecord, site), FIELD(MemoryRecord, detail), FIELD(MemoryRecord, text);
+    FIELD(MemoryRecord, reserved), FIELD(MemoryRecord, value);
     STRUCT(SymbolRecord);
     FIELD(SymbolRecord, module), FIELD(SymbolRecord, level), FIELD(SymbolRecord, offset);
     FIELD(SymbolRecord, function), FIELD(SymbolRecord, file), FIELD(SymbolRecord, line), FIELD(SymbolRecord, exact);
@@ -205,10 +208,12 @@ TEST(FormatDocument, names_enumerators_as_the_program_shows_them) {
     structs_of_document(meanings);
     expect_names<FileState>(meanings, "FileHeader.state", 1);
     expect_names<StackOrigin>(meanings, "StackRecord.origin", 2);
-    expect_names<SiteKind>(meanings, "SiteRecord.kind", 4);
+    expect_names<SiteKind>(meanings, "SiteRecord.kind", 8);
     expect_names<Direction>(meanings, "SiteRecord.direction", 5);
     expect_names<StreamKind>(meanings, "SiteRecord.stream", 3);
-    expect_names<MemoryClass>(meanings, "Memory.kind", 7);
+    expect_names<SourceOrder>(meanings, "SiteRecord.source_order", 2);
+    expect_names<MemoryDetail>(meanings, "MemoryRecord.detail", 3);
+    expect_names<MemoryClass>(meanings, "Memory.kind", 10);
     expect_names<CoverageKind>(meanings, "CoverageRecord.kind", 8);
     expect_names<RangeKind>(meanings, "RangeSlot.kind", 3);
     expect_names<Loss>(meanings, "LossSlot.kind", kLossKinds - 1);
