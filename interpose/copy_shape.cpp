@@ -34,11 +34,11 @@ struct Side {
 Side side_of(unsigned type, const void* host, std::uint64_t device, const void* array, const Box& box) noexcept {
     const std::uint64_t span = span_of(box);
     switch (type) {
-        case abi::kHost:
+        case cuda_abi::kHost:
             return {reinterpret_cast<std::uintptr_t>(host) + offset_of(box), span, MemoryClass::none, true};
-        case abi::kDevice:
+        case cuda_abi::kDevice:
             return {static_cast<std::uintptr_t>(device + offset_of(box)), span, MemoryClass::device, false};
-        case abi::kArray:
+        case cuda_abi::kArray:
             return {reinterpret_cast<std::uintptr_t>(array), span, MemoryClass::array, false};
         default:
             return {static_cast<std::uintptr_t>(device + offset_of(box)), span, MemoryClass::none, false};
@@ -94,8 +94,8 @@ CopyArguments describe_3d(const Copy& copy) noexcept {
                    bytes_of(source));
 }
 
-Side side_of(const abi::BatchOperand& operand, const abi::Extent& extent, std::uint64_t element) noexcept {
-    if (operand.type == abi::kOperandArray) {
+Side side_of(const cuda_abi::BatchOperand& operand, const cuda_abi::Extent& extent, std::uint64_t element) noexcept {
+    if (operand.type == cuda_abi::kOperandArray) {
         return {reinterpret_cast<std::uintptr_t>(operand.array.array), 0, MemoryClass::array, false};
     }
     const Box box{0,
@@ -128,20 +128,20 @@ std::uint64_t bytes_of(const Box& box) noexcept {
     return times(times(box.width, box.height), box.depth);
 }
 
-CopyArguments describe(const abi::Copy2DV1& copy) noexcept {
+CopyArguments describe(const cuda_abi::Copy2DV1& copy) noexcept {
     return describe_2d(copy);
 }
-CopyArguments describe(const abi::Copy2DV2& copy) noexcept {
+CopyArguments describe(const cuda_abi::Copy2DV2& copy) noexcept {
     return describe_2d(copy);
 }
-CopyArguments describe(const abi::Copy3DV1& copy) noexcept {
+CopyArguments describe(const cuda_abi::Copy3DV1& copy) noexcept {
     return describe_3d(copy);
 }
-CopyArguments describe(const abi::Copy3DV2& copy) noexcept {
+CopyArguments describe(const cuda_abi::Copy3DV2& copy) noexcept {
     return describe_3d(copy);
 }
 
-CopyArguments describe(const abi::MemsetNode& node) noexcept {
+CopyArguments describe(const cuda_abi::MemsetNode& node) noexcept {
     const Box box{0, 0, 0, node.pitch, 0, times(node.width, node.element_bytes), node.height, 1};
     CopyArguments fill;
     fill.kind = report::SiteKind::fill;
@@ -152,7 +152,7 @@ CopyArguments describe(const abi::MemsetNode& node) noexcept {
     return fill;
 }
 
-CopyArguments describe(const abi::BatchCopy3D& copy, std::uint64_t element) noexcept {
+CopyArguments describe(const cuda_abi::BatchCopy3D& copy, std::uint64_t element) noexcept {
     const Box box{0, 0, 0, 0, 0, times(copy.extent.width, element), copy.extent.height, copy.extent.depth};
     CopyArguments arguments = between(side_of(copy.source, copy.extent, element),
                                       side_of(copy.destination, copy.extent, element), bytes_of(box));
@@ -161,7 +161,7 @@ CopyArguments describe(const abi::BatchCopy3D& copy, std::uint64_t element) noex
     return arguments;
 }
 
-std::uint64_t element_bytes(const abi::ArrayDescriptor& array) noexcept {
+std::uint64_t element_bytes(const cuda_abi::ArrayDescriptor& array) noexcept {
     std::uint64_t component = 0;
     switch (array.format) {
         case 0x01:  // unsigned and signed 8 bit

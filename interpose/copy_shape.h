@@ -43,15 +43,15 @@ std::uint64_t bytes_of(const Box& box) noexcept;
 
 // 2D and 3D copies of the driver. CUDA Driver API, cuMemcpy2D and cuMemcpy3D: the memory type says which of the three
 // fields (host, device, array) counts; unified means the device field, of unknown kind.
-CopyArguments describe(const abi::Copy2DV1& copy) noexcept;
-CopyArguments describe(const abi::Copy2DV2& copy) noexcept;
-CopyArguments describe(const abi::Copy3DV1& copy) noexcept;
-CopyArguments describe(const abi::Copy3DV2& copy) noexcept;
-CopyArguments describe(const abi::MemsetNode& node) noexcept;
+CopyArguments describe(const cuda_abi::Copy2DV1& copy) noexcept;
+CopyArguments describe(const cuda_abi::Copy2DV2& copy) noexcept;
+CopyArguments describe(const cuda_abi::Copy3DV1& copy) noexcept;
+CopyArguments describe(const cuda_abi::Copy3DV2& copy) noexcept;
+CopyArguments describe(const cuda_abi::MemsetNode& node) noexcept;
 // `element_bytes`: of the array that takes part, 1 where none does.
-CopyArguments describe(const abi::BatchCopy3D& copy, std::uint64_t element_bytes) noexcept;
+CopyArguments describe(const cuda_abi::BatchCopy3D& copy, std::uint64_t element_bytes) noexcept;
 
 // Bytes of one element of an array; 0: not known. CUDA Driver API, CUarray_format.
-std::uint64_t element_bytes(const abi::ArrayDescriptor& array) noexcept;
+std::uint64_t element_bytes(const cuda_abi::ArrayDescriptor& array) noexcept;
 
 }  // namespace pincheck

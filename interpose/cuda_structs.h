@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace pincheck::abi {
+namespace pincheck::cuda_abi {
 
 // CUmemorytype
 inline constexpr unsigned kHost = 1;
@@ -162,4 +162,4 @@ inline constexpr int kNodeMemcpy = 1;
 inline constexpr int kNodeMemset = 2;
 inline constexpr int kNodeChildGraph = 4;
 
-}  // namespace pincheck::abi
+}  // namespace pincheck::cuda_abi

@@ -102,13 +102,13 @@ bool is_offender(const report::Memory& destination, const report::Memory& source
     return ((bit(source.kind) | bit(destination.kind)) & kBad) != 0;
 }
 
-std::uint64_t element_bytes_of(const abi::BatchCopy3D& copy) noexcept {
-    const abi::BatchOperand& operand = copy.source.type == abi::kOperandArray ? copy.source : copy.destination;
-    if (operand.type != abi::kOperandArray) {
+std::uint64_t element_bytes_of(const cuda_abi::BatchCopy3D& copy) noexcept {
+    const cuda_abi::BatchOperand& operand = copy.source.type == cuda_abi::kOperandArray ? copy.source : copy.destination;
+    if (operand.type != cuda_abi::kOperandArray) {
         return 1;
     }
     const Driver* known = driver();
-    abi::ArrayDescriptor array{};
+    cuda_abi::ArrayDescriptor array{};
     if (t_thread.driver_owned || known == nullptr || known->array_get_descriptor == nullptr ||
         known->array_get_descriptor(&array, operand.array.array) != 0) {
         return 0;

@@ -61,7 +61,7 @@ bool is_offender(const report::Memory& destination, const report::Memory& source
 
 // Bytes of an element of the array that takes part in the copy, asked from the driver; 1 where none does, 0 where it
 // cannot be asked.
-std::uint64_t element_bytes_of(const abi::BatchCopy3D& copy) noexcept;
+std::uint64_t element_bytes_of(const cuda_abi::BatchCopy3D& copy) noexcept;
 
 // cudaMemcpyKind: 0 host to host, 1 host to device, 2 device to host, 3 device to device, 4 default.
 report::Direction direction_of_kind(int kind) noexcept;

@@ -103,21 +103,21 @@ class Account {
         int type = -1;
         if (driver_.graph_node_get_type(node, &type) != 0) {
             lost();
-        } else if (type == abi::kNodeMemcpy) {
-            abi::Copy3DV2 copy{};
+        } else if (type == cuda_abi::kNodeMemcpy) {
+            cuda_abi::Copy3DV2 copy{};
             if (driver_.graph_memcpy_node_get_params(node, &copy) == 0) {
                 add_work(describe(copy), number, top_node);
             } else {
                 lost();
             }
-        } else if (type == abi::kNodeMemset) {
-            abi::MemsetNode fill{};
+        } else if (type == cuda_abi::kNodeMemset) {
+            cuda_abi::MemsetNode fill{};
             if (driver_.graph_memset_node_get_params(node, &fill) == 0) {
                 add_work(describe(fill), number, top_node);
             } else {
                 lost();
             }
-        } else if (type == abi::kNodeChildGraph) {
+        } else if (type == cuda_abi::kNodeChildGraph) {
             void* child = nullptr;
             if (driver_.graph_child_get_graph(node, &child) == 0 && child != nullptr) {
                 add_graph(child, top_node, nesting + 1);

@@ -31,11 +31,11 @@ struct Driver {
     int (*device_get_name)(char*, int, int) = nullptr;
     int (*device_get_attribute)(int*, int, int) = nullptr;
     int (*stream_is_capturing)(void*, int*) = nullptr;
-    int (*array_get_descriptor)(abi::ArrayDescriptor*, void*) = nullptr;
+    int (*array_get_descriptor)(cuda_abi::ArrayDescriptor*, void*) = nullptr;
     int (*graph_get_nodes)(void*, void**, std::size_t*) = nullptr;
     int (*graph_node_get_type)(void*, int*) = nullptr;
-    int (*graph_memcpy_node_get_params)(void*, abi::Copy3DV2*) = nullptr;
-    int (*graph_memset_node_get_params)(void*, abi::MemsetNode*) = nullptr;
+    int (*graph_memcpy_node_get_params)(void*, cuda_abi::Copy3DV2*) = nullptr;
+    int (*graph_memset_node_get_params)(void*, cuda_abi::MemsetNode*) = nullptr;
     int (*graph_child_get_graph)(void*, void**) = nullptr;
 
     bool contains(const void* address) const noexcept {

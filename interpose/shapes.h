@@ -114,10 +114,10 @@
 #define PINCHECK_PARAMS_runtime_set_2d_async \
     (void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height, void* stream)
 #define PINCHECK_ARGS_runtime_set_2d_async , pointer, pitch, value, width, height, stream
-#define PINCHECK_PARAMS_runtime_set_3d (::pincheck::abi::PitchedPointer pointer, int value, ::pincheck::abi::Extent extent)
+#define PINCHECK_PARAMS_runtime_set_3d (::pincheck::cuda_abi::PitchedPointer pointer, int value, ::pincheck::cuda_abi::Extent extent)
 #define PINCHECK_ARGS_runtime_set_3d , pointer, value, extent
 #define PINCHECK_PARAMS_runtime_set_3d_async \
-    (::pincheck::abi::PitchedPointer pointer, int value, ::pincheck::abi::Extent extent, void* stream)
+    (::pincheck::cuda_abi::PitchedPointer pointer, int value, ::pincheck::cuda_abi::Extent extent, void* stream)
 #define PINCHECK_ARGS_runtime_set_3d_async , pointer, value, extent, stream
 #define PINCHECK_PARAMS_runtime_managed (void** pointer, std::size_t bytes, unsigned flags)
 #define PINCHECK_ARGS_runtime_managed , pointer, bytes, flags
@@ -188,36 +188,36 @@
 #define PINCHECK_PARAMS_driver_a2a_v1 \
     (void* dst, std::uint32_t dst_offset, void* src, std::uint32_t src_offset, std::uint32_t bytes)
 #define PINCHECK_ARGS_driver_a2a_v1 , dst, dst_offset, src, src_offset, bytes
-#define PINCHECK_PARAMS_driver_2d (const ::pincheck::abi::Copy2DV2* copy)
+#define PINCHECK_PARAMS_driver_2d (const ::pincheck::cuda_abi::Copy2DV2* copy)
 #define PINCHECK_ARGS_driver_2d , copy
-#define PINCHECK_PARAMS_driver_2d_v1 (const ::pincheck::abi::Copy2DV1* copy)
+#define PINCHECK_PARAMS_driver_2d_v1 (const ::pincheck::cuda_abi::Copy2DV1* copy)
 #define PINCHECK_ARGS_driver_2d_v1 , copy
-#define PINCHECK_PARAMS_driver_2d_async (const ::pincheck::abi::Copy2DV2* copy, void* stream)
+#define PINCHECK_PARAMS_driver_2d_async (const ::pincheck::cuda_abi::Copy2DV2* copy, void* stream)
 #define PINCHECK_ARGS_driver_2d_async , copy, stream
-#define PINCHECK_PARAMS_driver_2d_async_v1 (const ::pincheck::abi::Copy2DV1* copy, void* stream)
+#define PINCHECK_PARAMS_driver_2d_async_v1 (const ::pincheck::cuda_abi::Copy2DV1* copy, void* stream)
 #define PINCHECK_ARGS_driver_2d_async_v1 , copy, stream
-#define PINCHECK_PARAMS_driver_3d (const ::pincheck::abi::Copy3DV2* copy)
+#define PINCHECK_PARAMS_driver_3d (const ::pincheck::cuda_abi::Copy3DV2* copy)
 #define PINCHECK_ARGS_driver_3d , copy
-#define PINCHECK_PARAMS_driver_3d_v1 (const ::pincheck::abi::Copy3DV1* copy)
+#define PINCHECK_PARAMS_driver_3d_v1 (const ::pincheck::cuda_abi::Copy3DV1* copy)
 #define PINCHECK_ARGS_driver_3d_v1 , copy
-#define PINCHECK_PARAMS_driver_3d_async (const ::pincheck::abi::Copy3DV2* copy, void* stream)
+#define PINCHECK_PARAMS_driver_3d_async (const ::pincheck::cuda_abi::Copy3DV2* copy, void* stream)
 #define PINCHECK_ARGS_driver_3d_async , copy, stream
-#define PINCHECK_PARAMS_driver_3d_async_v1 (const ::pincheck::abi::Copy3DV1* copy, void* stream)
+#define PINCHECK_PARAMS_driver_3d_async_v1 (const ::pincheck::cuda_abi::Copy3DV1* copy, void* stream)
 #define PINCHECK_ARGS_driver_3d_async_v1 , copy, stream
 #define PINCHECK_PARAMS_driver_batch_v1 \
     (const std::uint64_t* dsts, const std::uint64_t* srcs, const std::size_t* sizes, std::size_t count, const \
-     ::pincheck::abi::CopyAttributes* attributes, const std::size_t* first, std::size_t attribute_count, std::size_t* failed, \
+     ::pincheck::cuda_abi::CopyAttributes* attributes, const std::size_t* first, std::size_t attribute_count, std::size_t* failed, \
      void* stream)
 #define PINCHECK_ARGS_driver_batch_v1 , dsts, srcs, sizes, count, attributes, first, attribute_count, failed, stream
 #define PINCHECK_PARAMS_driver_batch \
     (const std::uint64_t* dsts, const std::uint64_t* srcs, const std::size_t* sizes, std::size_t count, const \
-     ::pincheck::abi::CopyAttributes* attributes, const std::size_t* first, std::size_t attribute_count, void* stream)
+     ::pincheck::cuda_abi::CopyAttributes* attributes, const std::size_t* first, std::size_t attribute_count, void* stream)
 #define PINCHECK_ARGS_driver_batch , dsts, srcs, sizes, count, attributes, first, attribute_count, stream
 #define PINCHECK_PARAMS_driver_3d_batch_v1 \
-    (std::size_t count, const ::pincheck::abi::BatchCopy3D* copies, std::size_t* failed, std::uint64_t flags, void* stream)
+    (std::size_t count, const ::pincheck::cuda_abi::BatchCopy3D* copies, std::size_t* failed, std::uint64_t flags, void* stream)
 #define PINCHECK_ARGS_driver_3d_batch_v1 , count, copies, failed, flags, stream
 #define PINCHECK_PARAMS_driver_3d_batch \
-    (std::size_t count, const ::pincheck::abi::BatchCopy3D* copies, std::uint64_t flags, void* stream)
+    (std::size_t count, const ::pincheck::cuda_abi::BatchCopy3D* copies, std::uint64_t flags, void* stream)
 #define PINCHECK_ARGS_driver_3d_batch , count, copies, flags, stream
 
 #define PINCHECK_PARAMS_driver_set8 (std::uint64_t dst, unsigned char value, std::size_t count)
@@ -271,10 +271,10 @@
 #define PINCHECK_PARAMS_prefetch_v1 (std::uint64_t pointer, std::size_t bytes, int device, void* stream)
 #define PINCHECK_ARGS_prefetch_v1 , pointer, bytes, device, stream
 #define PINCHECK_PARAMS_prefetch \
-    (std::uint64_t pointer, std::size_t bytes, ::pincheck::abi::Location location, unsigned flags, void* stream)
+    (std::uint64_t pointer, std::size_t bytes, ::pincheck::cuda_abi::Location location, unsigned flags, void* stream)
 #define PINCHECK_ARGS_prefetch , pointer, bytes, location, flags, stream
 #define PINCHECK_PARAMS_prefetch_batch \
-    (const std::uint64_t* pointers, const std::size_t* sizes, std::size_t count, const ::pincheck::abi::Location* locations, \
+    (const std::uint64_t* pointers, const std::size_t* sizes, std::size_t count, const ::pincheck::cuda_abi::Location* locations, \
      const std::size_t* first, std::size_t location_count, std::uint64_t flags, void* stream)
 #define PINCHECK_ARGS_prefetch_batch , pointers, sizes, count, locations, first, location_count, flags, stream
 #define PINCHECK_PARAMS_device_free (std::uint64_t pointer)
@@ -283,31 +283,31 @@
 #define PINCHECK_ARGS_device_free_v1 , pointer
 
 #define PINCHECK_PARAMS_graph_add_copy \
-    (void** node, void* graph, const void* dependencies, std::size_t count, const ::pincheck::abi::Copy3DV2* copy, void* \
+    (void** node, void* graph, const void* dependencies, std::size_t count, const ::pincheck::cuda_abi::Copy3DV2* copy, void* \
      context)
 #define PINCHECK_ARGS_graph_add_copy , node, graph, dependencies, count, copy, context
-#define PINCHECK_PARAMS_graph_set_copy (void* node, const ::pincheck::abi::Copy3DV2* copy)
+#define PINCHECK_PARAMS_graph_set_copy (void* node, const ::pincheck::cuda_abi::Copy3DV2* copy)
 #define PINCHECK_ARGS_graph_set_copy , node, copy
-#define PINCHECK_PARAMS_graph_exec_set_copy (void* executable, void* node, const ::pincheck::abi::Copy3DV2* copy, void* context)
+#define PINCHECK_PARAMS_graph_exec_set_copy (void* executable, void* node, const ::pincheck::cuda_abi::Copy3DV2* copy, void* context)
 #define PINCHECK_ARGS_graph_exec_set_copy , executable, node, copy, context
 #define PINCHECK_PARAMS_graph_add_fill \
-    (void** node, void* graph, const void* dependencies, std::size_t count, const ::pincheck::abi::MemsetNode* fill, void* \
+    (void** node, void* graph, const void* dependencies, std::size_t count, const ::pincheck::cuda_abi::MemsetNode* fill, void* \
      context)
 #define PINCHECK_ARGS_graph_add_fill , node, graph, dependencies, count, fill, context
-#define PINCHECK_PARAMS_graph_set_fill (void* node, const ::pincheck::abi::MemsetNode* fill)
+#define PINCHECK_PARAMS_graph_set_fill (void* node, const ::pincheck::cuda_abi::MemsetNode* fill)
 #define PINCHECK_ARGS_graph_set_fill , node, fill
-#define PINCHECK_PARAMS_graph_exec_set_fill (void* executable, void* node, const ::pincheck::abi::MemsetNode* fill, void* context)
+#define PINCHECK_PARAMS_graph_exec_set_fill (void* executable, void* node, const ::pincheck::cuda_abi::MemsetNode* fill, void* context)
 #define PINCHECK_ARGS_graph_exec_set_fill , executable, node, fill, context
 #define PINCHECK_PARAMS_graph_add_node \
-    (void** node, void* graph, const void* dependencies, std::size_t count, const ::pincheck::abi::GraphNode* parameters)
+    (void** node, void* graph, const void* dependencies, std::size_t count, const ::pincheck::cuda_abi::GraphNode* parameters)
 #define PINCHECK_ARGS_graph_add_node , node, graph, dependencies, count, parameters
 #define PINCHECK_PARAMS_graph_add_node_v2 \
     (void** node, void* graph, const void* dependencies, const void* data, std::size_t count, const \
-     ::pincheck::abi::GraphNode* parameters)
+     ::pincheck::cuda_abi::GraphNode* parameters)
 #define PINCHECK_ARGS_graph_add_node_v2 , node, graph, dependencies, data, count, parameters
-#define PINCHECK_PARAMS_graph_set_node (void* node, const ::pincheck::abi::GraphNode* parameters)
+#define PINCHECK_PARAMS_graph_set_node (void* node, const ::pincheck::cuda_abi::GraphNode* parameters)
 #define PINCHECK_ARGS_graph_set_node , node, parameters
-#define PINCHECK_PARAMS_graph_exec_set_node (void* executable, void* node, const ::pincheck::abi::GraphNode* parameters)
+#define PINCHECK_PARAMS_graph_exec_set_node (void* executable, void* node, const ::pincheck::cuda_abi::GraphNode* parameters)
 #define PINCHECK_ARGS_graph_exec_set_node , executable, node, parameters
 #define PINCHECK_PARAMS_graph_exec_set_child (void* executable, void* node, void* child)
 #define PINCHECK_ARGS_graph_exec_set_child , executable, node, child

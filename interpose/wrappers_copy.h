@@ -276,7 +276,7 @@ inline std::size_t advance_to(const std::size_t* first, std::size_t entries, std
 
 template <class Function, class... Failed>
 inline int batch_of_ranges(Api api, Caller caller, const std::uint64_t* dsts, const std::uint64_t* srcs,
-                           const std::size_t* sizes, std::size_t count, const abi::CopyAttributes* attributes,
+                           const std::size_t* sizes, std::size_t count, const cuda_abi::CopyAttributes* attributes,
                            const std::size_t* first, std::size_t attribute_count, void* stream, Failed... failed) {
     std::size_t k = 0;
     const auto record = [&](std::size_t i) {
@@ -291,28 +291,28 @@ inline int batch_of_ranges(Api api, Caller caller, const std::uint64_t* dsts, co
                                    attribute_count, failed..., stream);
 }
 inline int hook_driver_batch(Api api, Caller caller, const std::uint64_t* dsts, const std::uint64_t* srcs,
-                             const std::size_t* sizes, std::size_t count, const abi::CopyAttributes* attributes,
+                             const std::size_t* sizes, std::size_t count, const cuda_abi::CopyAttributes* attributes,
                              const std::size_t* first, std::size_t attribute_count, void* stream) {
     return batch_of_ranges<int PINCHECK_PARAMS_driver_batch>(api, caller, dsts, srcs, sizes, count, attributes, first,
                                                              attribute_count, stream);
 }
 inline int hook_driver_batch_v1(Api api, Caller caller, const std::uint64_t* dsts, const std::uint64_t* srcs,
-                                const std::size_t* sizes, std::size_t count, const abi::CopyAttributes* attributes,
+                                const std::size_t* sizes, std::size_t count, const cuda_abi::CopyAttributes* attributes,
                                 const std::size_t* first, std::size_t attribute_count, std::size_t* failed,
                                 void* stream) {
     return batch_of_ranges<int PINCHECK_PARAMS_driver_batch_v1>(api, caller, dsts, srcs, sizes, count, attributes,
                                                                 first, attribute_count, stream, failed);
 }
 
-inline CopyArguments batch_box(const abi::BatchCopy3D& copy, void* stream) {
+inline CopyArguments batch_box(const cuda_abi::BatchCopy3D& copy, void* stream) {
     return async_of(describe(copy, element_bytes_of(copy)), stream);
 }
-inline int hook_driver_3d_batch(Api api, Caller caller, std::size_t count, const abi::BatchCopy3D* copies,
+inline int hook_driver_3d_batch(Api api, Caller caller, std::size_t count, const cuda_abi::BatchCopy3D* copies,
                                 std::uint64_t flags, void* stream) {
     const auto record = [&](std::size_t i) { return batch_box(copies[i], stream); };
     return batch_through<int PINCHECK_PARAMS_driver_3d_batch>(api, caller, count, record, count, copies, flags, stream);
 }
-inline int hook_driver_3d_batch_v1(Api api, Caller caller, std::size_t count, const abi::BatchCopy3D* copies,
+inline int hook_driver_3d_batch_v1(Api api, Caller caller, std::size_t count, const cuda_abi::BatchCopy3D* copies,
                                    std::size_t* failed, std::uint64_t flags, void* stream) {
     const auto record = [&](std::size_t i) { return batch_box(copies[i], stream); };
     return batch_through<int PINCHECK_PARAMS_driver_3d_batch_v1>(api, caller, count, record, count, copies, failed,
@@ -323,7 +323,7 @@ inline int hook_driver_3d_batch_v1(Api api, Caller caller, std::size_t count, co
 
 template <class Value>
 inline CopyArguments fill_of(std::uint64_t dst, std::uint64_t pitch, std::uint64_t width, std::uint64_t height) {
-    return describe(abi::MemsetNode{dst, pitch, 0, sizeof(Value), width, height});
+    return describe(cuda_abi::MemsetNode{dst, pitch, 0, sizeof(Value), width, height});
 }
 template <class Address, class Value, class Size>
 inline int hook_set(Api api, Caller caller, Address dst, Value value, Size count) {
@@ -370,19 +370,19 @@ inline int hook_prefetch_v1(Api api, Caller caller, std::uint64_t pointer, std::
     return copy_through<int PINCHECK_PARAMS_prefetch_v1>(api, caller, prefetch_of(pointer, bytes, device >= 0, stream),
                                                          pointer, bytes, device, stream);
 }
-inline int hook_prefetch(Api api, Caller caller, std::uint64_t pointer, std::size_t bytes, abi::Location location,
+inline int hook_prefetch(Api api, Caller caller, std::uint64_t pointer, std::size_t bytes, cuda_abi::Location location,
                          unsigned flags, void* stream) {
     return copy_through<int PINCHECK_PARAMS_prefetch>(
-        api, caller, prefetch_of(pointer, bytes, location.type == abi::kLocationDevice, stream), pointer, bytes,
+        api, caller, prefetch_of(pointer, bytes, location.type == cuda_abi::kLocationDevice, stream), pointer, bytes,
         location, flags, stream);
 }
 inline int hook_prefetch_batch(Api api, Caller caller, const std::uint64_t* pointers, const std::size_t* sizes,
-                               std::size_t count, const abi::Location* locations, const std::size_t* first,
+                               std::size_t count, const cuda_abi::Location* locations, const std::size_t* first,
                                std::size_t location_count, std::uint64_t flags, void* stream) {
     std::size_t k = 0;
     const auto record = [&](std::size_t i) {
         k = advance_to(first, location_count, i, k);
-        return prefetch_of(pointers[i], sizes[i], locations[k].type == abi::kLocationDevice, stream);
+        return prefetch_of(pointers[i], sizes[i], locations[k].type == cuda_abi::kLocationDevice, stream);
     };
     return batch_through<int PINCHECK_PARAMS_prefetch_batch>(api, caller, count, record, pointers, sizes, count,
                                                              locations, first, location_count, flags, stream);

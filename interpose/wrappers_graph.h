@@ -13,38 +13,38 @@ inline CopyArguments node_of(CopyArguments work) {
 }
 
 // What a node of the generic kind does, where it copies or fills; false for other kinds.
-inline bool describe_node(const abi::GraphNode* node, CopyArguments& work) {
-    if (node == nullptr || (node->type != abi::kNodeMemcpy && node->type != abi::kNodeMemset)) {
+inline bool describe_node(const cuda_abi::GraphNode* node, CopyArguments& work) {
+    if (node == nullptr || (node->type != cuda_abi::kNodeMemcpy && node->type != cuda_abi::kNodeMemset)) {
         return false;
     }
-    work = node_of(node->type == abi::kNodeMemcpy ? describe(node->memcpy.copy) : describe(node->memset));
+    work = node_of(node->type == cuda_abi::kNodeMemcpy ? describe(node->memcpy.copy) : describe(node->memset));
     return true;
 }
 
 // ---- Nodes of graphs: where copies come from
 
 inline int hook_graph_add_copy(Api api, Caller caller, void** node, void* graph, const void* dependencies,
-                               std::size_t count, const abi::Copy3DV2* copy, void* context) {
+                               std::size_t count, const cuda_abi::Copy3DV2* copy, void* context) {
     return copy_through<int PINCHECK_PARAMS_graph_add_copy>(
         api, caller, node_of(copy != nullptr ? describe(*copy) : CopyArguments{}), node, graph, dependencies, count,
         copy, context);
 }
-inline int hook_graph_set_copy(Api api, Caller caller, void* node, const abi::Copy3DV2* copy) {
+inline int hook_graph_set_copy(Api api, Caller caller, void* node, const cuda_abi::Copy3DV2* copy) {
     return copy_through<int PINCHECK_PARAMS_graph_set_copy>(
         api, caller, node_of(copy != nullptr ? describe(*copy) : CopyArguments{}), node, copy);
 }
 inline int hook_graph_add_fill(Api api, Caller caller, void** node, void* graph, const void* dependencies,
-                               std::size_t count, const abi::MemsetNode* fill, void* context) {
+                               std::size_t count, const cuda_abi::MemsetNode* fill, void* context) {
     return copy_through<int PINCHECK_PARAMS_graph_add_fill>(
         api, caller, node_of(fill != nullptr ? describe(*fill) : CopyArguments{}), node, graph, dependencies, count,
         fill, context);
 }
-inline int hook_graph_set_fill(Api api, Caller caller, void* node, const abi::MemsetNode* fill) {
+inline int hook_graph_set_fill(Api api, Caller caller, void* node, const cuda_abi::MemsetNode* fill) {
     return copy_through<int PINCHECK_PARAMS_graph_set_fill>(
         api, caller, node_of(fill != nullptr ? describe(*fill) : CopyArguments{}), node, fill);
 }
 inline int hook_graph_add_node(Api api, Caller caller, void** node, void* graph, const void* dependencies,
-                               std::size_t count, const abi::GraphNode* parameters) {
+                               std::size_t count, const cuda_abi::GraphNode* parameters) {
     CopyArguments work;
     if (!describe_node(parameters, work)) {
         return pass_on(api, node, graph, dependencies, count, parameters);
@@ -53,7 +53,7 @@ inline int hook_graph_add_node(Api api, Caller caller, void** node, void* graph,
                                                             parameters);
 }
 inline int hook_graph_add_node_v2(Api api, Caller caller, void** node, void* graph, const void* dependencies,
-                                  const void* data, std::size_t count, const abi::GraphNode* parameters) {
+                                  const void* data, std::size_t count, const cuda_abi::GraphNode* parameters) {
     CopyArguments work;
     if (!describe_node(parameters, work)) {
         return pass_on(api, node, graph, dependencies, data, count, parameters);
@@ -61,7 +61,7 @@ inline int hook_graph_add_node_v2(Api api, Caller caller, void** node, void* gra
     return copy_through<int PINCHECK_PARAMS_graph_add_node_v2>(api, caller, work, node, graph, dependencies, data,
                                                                count, parameters);
 }
-inline int hook_graph_set_node(Api api, Caller caller, void* node, const abi::GraphNode* parameters) {
+inline int hook_graph_set_node(Api api, Caller caller, void* node, const cuda_abi::GraphNode* parameters) {
     CopyArguments work;
     if (!describe_node(parameters, work)) {
         return pass_on(api, node, parameters);
@@ -112,27 +112,27 @@ inline int hook_graph_update(Api api, Caller caller, void* executable, void* gra
     return graph_through<int PINCHECK_PARAMS_graph_update>(
         api, caller, [&](GraphHook& hook) { hook.updated(executable, graph); }, executable, graph, result);
 }
-inline int hook_graph_exec_set_copy(Api api, Caller caller, void* executable, void* node, const abi::Copy3DV2* copy,
+inline int hook_graph_exec_set_copy(Api api, Caller caller, void* executable, void* node, const cuda_abi::Copy3DV2* copy,
                                     void* context) {
     return graph_through<int PINCHECK_PARAMS_graph_exec_set_copy>(
         api, caller, [&](GraphHook& hook) { hook.node_changed(executable, node, describe(*copy)); }, executable, node,
         copy, context);
 }
-inline int hook_graph_exec_set_fill(Api api, Caller caller, void* executable, void* node, const abi::MemsetNode* fill,
+inline int hook_graph_exec_set_fill(Api api, Caller caller, void* executable, void* node, const cuda_abi::MemsetNode* fill,
                                     void* context) {
     return graph_through<int PINCHECK_PARAMS_graph_exec_set_fill>(
         api, caller, [&](GraphHook& hook) { hook.node_changed(executable, node, describe(*fill)); }, executable, node,
         fill, context);
 }
 inline int hook_graph_exec_set_node(Api api, Caller caller, void* executable, void* node,
-                                    const abi::GraphNode* parameters) {
+                                    const cuda_abi::GraphNode* parameters) {
     return graph_through<int PINCHECK_PARAMS_graph_exec_set_node>(
         api, caller,
         [&](GraphHook& hook) {
             CopyArguments work;
             if (describe_node(parameters, work)) {
                 hook.node_changed(executable, node, work);
-            } else if (parameters->type == abi::kNodeChildGraph) {
+            } else if (parameters->type == cuda_abi::kNodeChildGraph) {
                 hook.child_changed(executable, node, parameters->child_graph);
             }
         },

@@ -53,6 +53,15 @@ bool waits_for_device(const std::string& api) {
     return api == "cudaDeviceSynchronize" || api.rfind("cuCtxSynchronize", 0) == 0;
 }
 
+// Programs free device memory where they like; their ledgers name page-locked memory.
+bool frees_on_device(const std::string& api) {
+    return api == "cudaFree" || api == "cuMemFree" || api == "cuMemFree_v2";
+}
+
+const char* range_name(RangeKind kind) {
+    return kind == RangeKind::pinned ? "pinned" : kind == RangeKind::registered ? "registered" : "managed";
+}
+
 std::string range_text(const std::string& kind, std::uint64_t bytes, std::uint32_t flags) {
     return kind + " of " + std::to_string(bytes) + " bytes, requested flags " + std::to_string(flags) + "\n";
 }
@@ -73,6 +82,14 @@ const char* name(SiteKind kind) {
             return "release";
         case SiteKind::synchronize:
             return "synchronize";
+        case SiteKind::fill:
+            return "fill";
+        case SiteKind::prefetch:
+            return "prefetch";
+        case SiteKind::graph_setup:
+            return "graph_setup";
+        case SiteKind::graph_launch:
+            return "graph_launch";
     }
     return "?";
 }
@@ -127,6 +144,12 @@ const char* name(MemoryClass memory) {
             return "managed";
         case MemoryClass::device:
             return "device";
+        case MemoryClass::array:
+            return "array";
+        case MemoryClass::device_symbol:
+            return "device_symbol";
+        case MemoryClass::host_pool:
+            return "host_pool";
     }
     return "?";
 }
@@ -252,7 +275,7 @@ std::string differences_from_ledger(const Report& report, const std::string& led
     Rows actual;
     for (const auto& [id, site] : report.sites) {
         const std::string api = api_of(report, site.record);
-        if (site.record.kind == SiteKind::synchronize && waits_for_device(api)) {
+        if ((site.record.kind == SiteKind::synchronize && waits_for_device(api)) || frees_on_device(api)) {
             continue;
         }
         // The innermost frame that the ledger knows; below it may be frames of a static runtime.
@@ -280,10 +303,7 @@ std::string differences_from_ledger(const Report& report, const std::string& led
         expected_ranges.insert(range_text(range.at("kind"), range.at("bytes"), range.at("requested_flags")));
     }
     for (const RangeSlot& range : report.ranges) {
-        if (range.kind != RangeKind::managed) {  // freed by functions that are not in the list
-            actual_ranges.insert(range_text(range.kind == RangeKind::pinned ? "pinned" : "registered", range.bytes,
-                                            range.requested_flags));
-        }
+        actual_ranges.insert(range_text(range_name(range.kind), range.bytes, range.requested_flags));
     }
     const auto joined = [](const std::multiset<std::string>& texts) {
         return std::accumulate(texts.begin(), texts.end(), std::string());

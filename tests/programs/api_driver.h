@@ -104,7 +104,7 @@ inline constexpr bool kPerThread = true;
 #else
 inline constexpr bool kPerThread = false;
 #endif
-inline constexpr bool kSeesDeviceToDevice = false;  // cuMemcpyDtoDAsync is not in the list
+inline constexpr const char* kDeviceCopyAsync = COPIES_TEXT(cuMemcpyDtoDAsync);
 inline constexpr const char* kUploadAsync = COPIES_TEXT(cuMemcpyHtoDAsync);
 inline constexpr const char* kDownloadAsync = COPIES_TEXT(cuMemcpyDtoHAsync);
 inline constexpr const char* kCopyAsync = COPIES_TEXT(cuMemcpyAsync);

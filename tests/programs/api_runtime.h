@@ -25,7 +25,8 @@ using Event = cudaEvent_t;
 
 inline constexpr bool kPerThread = sizeof(COPIES_PTSZ) > 1;
 #ifdef COPIES_RUNTIME_HIDDEN
-inline constexpr bool kSeesDeviceToDevice = false;  // cuMemcpyDtoDAsync is not in the list
+inline constexpr const char* kDeviceCopyAsync = "cuMemcpyDtoDAsync_v2" COPIES_PTSZ;
+inline constexpr const char* kManaged = "cuMemAllocManaged";
 inline constexpr const char* kUploadAsync = "cuMemcpyHtoDAsync_v2" COPIES_PTSZ;
 inline constexpr const char* kDownloadAsync = "cuMemcpyDtoHAsync_v2" COPIES_PTSZ;
 inline constexpr const char* kCopyAsync = "cuMemcpyAsync" COPIES_PTSZ;
@@ -39,9 +40,10 @@ inline constexpr const char* kRegister = "cuMemHostRegister_v2";
 inline constexpr const char* kUnregister = "cuMemHostUnregister";
 inline constexpr const char* kStreamSync = "cuStreamSynchronize" COPIES_PTSZ;
 #else
-inline constexpr bool kSeesDeviceToDevice = true;
 inline constexpr const char* kUploadAsync = "cudaMemcpyAsync" COPIES_PTSZ;
 inline constexpr const char* kDownloadAsync = kUploadAsync;
+inline constexpr const char* kDeviceCopyAsync = kUploadAsync;
+inline constexpr const char* kManaged = "cudaMallocManaged";
 inline constexpr const char* kCopyAsync = kUploadAsync;
 inline constexpr const char* kUpload = "cudaMemcpy" COPIES_PTDS;
 inline constexpr const char* kDownload = kUpload;
@@ -53,7 +55,6 @@ inline constexpr const char* kRegister = "cudaHostRegister";
 inline constexpr const char* kUnregister = "cudaHostUnregister";
 inline constexpr const char* kStreamSync = "cudaStreamSynchronize" COPIES_PTSZ;
 #endif
-inline constexpr const char* kManaged = "cuMemAllocManaged";  // the runtime's name is not in the list
 inline constexpr unsigned kRegisterReadOnly = cudaHostRegisterReadOnly;
 
 inline const Stream kStreamLegacy = cudaStreamLegacy;

@@ -228,9 +228,7 @@ COPIES_SITE inline void copy_between_hosts(const Lane& lane, void* to, const voi
 COPIES_SITE inline void copy_on_device(const Lane& lane) {
     check(api::device_copy_async(lane.device2, lane.device, kBytes, lane.stream), "device_copy_async");
     check(api::event_record(lane.event, lane.stream), "event_record");
-    if (api::kSeesDeviceToDevice) {
-        copied("copy_on_device", api::kUploadAsync, "device_to_device", "created", kDevice, kDevice, 1);
-    }
+    copied("copy_on_device", api::kDeviceCopyAsync, "device_to_device", "created", kDevice, kDevice, 1);
 }
 
 template <class M>
