@@ -1,6 +1,6 @@
-// One call of every listed function that moves or sets memory, for each kind of host memory and direction that it takes.
-// The functions come from the list itself (report/cuda_api.def): a row is called by the body of its shape, and a shape
-// without a body does not compile. What each call must look like in the report is counted here.
+// One call of every listed function that moves or sets memory, for each kind of host memory and direction that it
+// takes. The functions come from the list itself (report/cuda_api.def): a row is called by the body of its shape, and a
+// shape without a body does not compile. What each call must look like in the report is counted here.
 //
 // The program is two: its driver form calls the rows of the driver, its runtime form those of the runtime.
 #pragma once
@@ -72,7 +72,7 @@ struct Memory {
     std::uint64_t device = 0;
     std::uint64_t device2 = 0;
     std::uint64_t managed = 0;
-    void* array = nullptr;   // 64 x 64 elements of 4 bytes
+    void* array = nullptr;  // 64 x 64 elements of 4 bytes
     void* array2 = nullptr;
     void* stream = nullptr;
     void* context = nullptr;

@@ -89,10 +89,18 @@ constexpr std::uint32_t kLowBytes = kBytes;
         (void)api;     \
     }
 
-BODY(driver_h2d) { up(f, api); }
-BODY(driver_h2d_async) { up(f, api); }
-BODY(driver_d2h) { down(f, api); }
-BODY(driver_d2h_async) { down(f, api); }
+BODY(driver_h2d) {
+    up(f, api);
+}
+BODY(driver_h2d_async) {
+    up(f, api);
+}
+BODY(driver_d2h) {
+    down(f, api);
+}
+BODY(driver_d2h_async) {
+    down(f, api);
+}
 BODY(driver_h2d_v1) {
     each_host(api, "host-to-device", nullptr, "device", kBytes,
               [&](const Host& host) { return f(low(g_memory.device), host.memory, kLowBytes); });
@@ -368,46 +376,45 @@ void fills(Name api, std::uint64_t bytes, Call&& call) {
     once(api, "fill", "none", "none", "device", bytes, call(g_memory.device));
     for (const Host& host : g_memory.hosts) {
         if (std::strcmp(host.kind, "pinned") == 0 || std::strcmp(host.kind, "managed") == 0) {
-            if (call(address(host.memory)) != -1) {
-                once(api, "fill", "none", "none", host.kind, bytes, 0);
-            }
+            once(api, "fill", "none", "none", host.kind, bytes, call(address(host.memory)));
         }
     }
 }
-#define SETS(bits, Value)                                                                                             \
-    BODY(driver_set##bits) {                                                                                          \
-        fills<Value>(api, kBytes, [&](std::uint64_t p) { return f(p, Value{1}, kBytes / sizeof(Value)); });           \
-    }                                                                                                                 \
-    BODY(driver_set##bits##_async) {                                                                                  \
-        fills<Value>(api, kBytes,                                                                                     \
-                     [&](std::uint64_t p) { return f(p, Value{1}, kBytes / sizeof(Value), g_memory.stream); });       \
-    }                                                                                                                 \
-    BODY(driver_set##bits##_v1) {                                                                                     \
-        once(api, "fill", "none", "none", "device", kBytes,                                                           \
-             f(low(g_memory.device), Value{1}, kLowBytes / sizeof(Value)));                                           \
-    }                                                                                                                 \
-    BODY(driver_set##bits##_2d) {                                                                                     \
-        fills<Value>(api, kWidth* kRows,                                                                              \
-                     [&](std::uint64_t p) { return f(p, kPitch, Value{1}, kWidth / sizeof(Value), kRows); });         \
-    }                                                                                                                 \
-    BODY(driver_set##bits##_2d_async) {                                                                               \
-        fills<Value>(api, kWidth* kRows, [&](std::uint64_t p) {                                                       \
-            return f(p, kPitch, Value{1}, kWidth / sizeof(Value), kRows, g_memory.stream);                            \
-        });                                                                                                           \
-    }                                                                                                                 \
-    BODY(driver_set##bits##_2d_v1) {                                                                                  \
-        once(api, "fill", "none", "none", "device", kWidth * kRows,                                                   \
-             f(low(g_memory.device), kPitch, Value{1}, kWidth / sizeof(Value), kRows));                               \
+#define SETS(bits, Value)                                                                                       \
+    BODY(driver_set##bits) {                                                                                    \
+        fills<Value>(api, kBytes, [&](std::uint64_t p) { return f(p, Value{1}, kBytes / sizeof(Value)); });     \
+    }                                                                                                           \
+    BODY(driver_set##bits##_async) {                                                                            \
+        fills<Value>(api, kBytes,                                                                               \
+                     [&](std::uint64_t p) { return f(p, Value{1}, kBytes / sizeof(Value), g_memory.stream); }); \
+    }                                                                                                           \
+    BODY(driver_set##bits##_v1) {                                                                               \
+        once(api, "fill", "none", "none", "device", kBytes,                                                     \
+             f(low(g_memory.device), Value{1}, kLowBytes / sizeof(Value)));                                     \
+    }                                                                                                           \
+    BODY(driver_set##bits##_2d) {                                                                               \
+        fills<Value>(api, kWidth * kRows,                                                                       \
+                     [&](std::uint64_t p) { return f(p, kPitch, Value{1}, kWidth / sizeof(Value), kRows); });   \
+    }                                                                                                           \
+    BODY(driver_set##bits##_2d_async) {                                                                         \
+        fills<Value>(api, kWidth * kRows, [&](std::uint64_t p) {                                                \
+            return f(p, kPitch, Value{1}, kWidth / sizeof(Value), kRows, g_memory.stream);                      \
+        });                                                                                                     \
+    }                                                                                                           \
+    BODY(driver_set##bits##_2d_v1) {                                                                            \
+        once(api, "fill", "none", "none", "device", kWidth* kRows,                                              \
+             f(low(g_memory.device), kPitch, Value{1}, kWidth / sizeof(Value), kRows));                         \
     }
-SETS(8, unsigned char)
-SETS(16, unsigned short)
-SETS(32, unsigned)
+SETS(8, std::uint8_t)
+SETS(16, std::uint16_t)
+SETS(32, std::uint32_t)
 
 // ---- Prefetch: there and back
 
 BODY(prefetch_v1) {
     once(api, "prefetch", "host-to-device", "none", "managed", kBytes, f(g_memory.managed, kBytes, 0, g_memory.stream));
-    once(api, "prefetch", "device-to-host", "none", "managed", kBytes, f(g_memory.managed, kBytes, -1, g_memory.stream));
+    once(api, "prefetch", "device-to-host", "none", "managed", kBytes,
+         f(g_memory.managed, kBytes, -1, g_memory.stream));
 }
 BODY(prefetch) {
     once(api, "prefetch", "host-to-device", "none", "managed", kBytes,
@@ -483,8 +490,6 @@ void prepare() {
     constexpr std::size_t kRoom = 256 * 1024;
     worked(cuMemAlloc_v2(&g_memory.device, kRoom), "cuMemAlloc", "");
     worked(cuMemAlloc_v2(&g_memory.device2, kRoom), "cuMemAlloc", "");
-    const abi::ArrayDescriptor unused{};
-    (void)unused;
     struct {
         std::size_t width = 64, height = 64;
         int format = 0x20;  // float

@@ -80,9 +80,8 @@ BODY(runtime_copy_async) {
                [&](void* dst, const void* src, Kind kind) { return f(dst, src, kBytes, kind, g_memory.stream); });
 }
 BODY(runtime_2d) {
-    three_ways(api, kBox, [&](void* dst, const void* src, Kind kind) {
-        return f(dst, kPitch, src, kPitch, kWidth, kRows, kind);
-    });
+    three_ways(api, kBox,
+               [&](void* dst, const void* src, Kind kind) { return f(dst, kPitch, src, kPitch, kWidth, kRows, kind); });
 }
 BODY(runtime_2d_async) {
     three_ways(api, kBox, [&](void* dst, const void* src, Kind kind) {
@@ -90,9 +89,8 @@ BODY(runtime_2d_async) {
     });
 }
 BODY(runtime_2d_to_array) {
-    to_array(api, kBox, [&](const void* src, Kind kind) {
-        return f(g_memory.array, 0, 0, src, kPitch, kWidth, kRows, kind);
-    });
+    to_array(api, kBox,
+             [&](const void* src, Kind kind) { return f(g_memory.array, 0, 0, src, kPitch, kWidth, kRows, kind); });
 }
 BODY(runtime_2d_to_array_async) {
     to_array(api, kBox, [&](const void* src, Kind kind) {
@@ -238,8 +236,9 @@ BODY(runtime_set_3d) {
     fills(api, kBox, [&](void* memory) { return f({memory, kPitch, kPitch, kRows}, 1, {kWidth, kRows, 1}); });
 }
 BODY(runtime_set_3d_async) {
-    fills(api, kBox,
-          [&](void* memory) { return f({memory, kPitch, kPitch, kRows}, 1, {kWidth, kRows, 1}, g_memory.stream); });
+    fills(api, kBox, [&](void* memory) {
+        return f({memory, kPitch, kPitch, kRows}, 1, {kWidth, kRows, 1}, g_memory.stream);
+    });
 }
 
 // Nodes: each is counted as the call that makes it, and copies nothing.
