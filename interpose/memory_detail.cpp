@@ -134,6 +134,7 @@ void describe_memory(State& state, std::uint32_t site, MemoryClass kind, std::ui
                      std::uint64_t bytes) noexcept {
     if (kind == MemoryClass::pageable) {
         const KeepErrno keep;
+        const NotCancelled whole;
         describe_pageable(state, site, address);
     } else if (kind == MemoryClass::partly_registered) {
         const std::uint64_t boundary = registration_boundary(address, bytes);

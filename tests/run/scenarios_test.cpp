@@ -186,7 +186,7 @@ TEST(Scenario, M3_AVendorsDownloadIsInformation) {
     EXPECT_TRUE(judged.run.outcome().exited(0)) << describe(judged.run.outcome());
     ASSERT_EQ(judged.judgement.not_gated.size(), 1u);
     EXPECT_EQ(judged.judgement.not_gated.front().issuer, Origin::vendor);
-    EXPECT_TRUE(has(judged.run.outcome().err, "in libraries")) << judged.run.outcome().err;
+    EXPECT_TRUE(has(judged.run.outcome().err, "in vendor libraries  1 site, 5 copies")) << judged.run.outcome().err;
 }
 
 TEST(Scenario, M3_OnlyTheUsersDownloadIsActionable) {
