@@ -23,8 +23,6 @@ CUresult add(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, s
     std::vector<GraphNode*> after;
     for (size_t i = 0; i < count; ++i)
         after.push_back(node_of(dependencies[i]));
-    if (const auto* copy = std::get_if<MemcpyNode>(&params))
-        count_copy(direction_of(copy->copy), bytes_of(copy->copy));
     const GraphNode* node = graph_of(graph)->add(std::move(params), after);
     if (!node)
         return CUDA_ERROR_INVALID_VALUE;

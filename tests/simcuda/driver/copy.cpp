@@ -117,7 +117,8 @@ CUresult copy(const StreamPtr& stream, const End& to_end, const End& from_end, H
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (wait == HostWait::synchronous && capture_forbids(stream->context))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    count_copy(direction, to.bytes);
+    if (!captured)
+        count_copy(direction, to.bytes);
 
     // A graph node, and memory whose pages the device shares with the host, are read when the device gets there.
     const auto plain = [&](CompletionPtr* done) {

@@ -1,5 +1,6 @@
 #include "memcpy_node.h"
 
+#include "calls.h"
 #include "strided.h"
 #include "transfer.h"
 
@@ -80,8 +81,10 @@ std::size_t bytes_of(const CUDA_MEMCPY3D& copy) {
 
 void run_copy(const CUDA_MEMCPY3D& copy) {
     End to, from;
-    if (resolve(copy, &to, &from) == CUDA_SUCCESS)
-        transfer(to.region, 0, from.region, 0, to.region.bytes, direction_of(to, from));
+    if (resolve(copy, &to, &from) != CUDA_SUCCESS)
+        return;
+    count_copy(direction_of(to, from), to.region.bytes);
+    transfer(to.region, 0, from.region, 0, to.region.bytes, direction_of(to, from));
 }
 
 void run_fill(const CUDA_MEMSET_NODE_PARAMS& fill) {
