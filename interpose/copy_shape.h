@@ -12,18 +12,18 @@ namespace pincheck {
 struct CopyArguments {
     std::uintptr_t destination = 0;
     std::uintptr_t source = 0;
-    std::uint64_t bytes = 0;                                   // that are moved
+    std::uint64_t bytes = 0;  // that are moved
+    void* stream = nullptr;   // null where the function takes none
+    // From the first to one past the last byte that is read or written, gaps included; 0: `bytes`.
+    std::uint64_t destination_span = 0;
+    std::uint64_t source_span = 0;
     report::Direction direction = report::Direction::unknown;  // unknown: worked out from the pointers
     bool async = false;
-    void* stream = nullptr;  // null where the function takes none
     report::SiteKind kind = report::SiteKind::copy;
     report::SourceOrder source_order = report::SourceOrder::stream;
     // What is known without asking; none: ask, or follows from the direction.
     report::MemoryClass destination_is = report::MemoryClass::none;
     report::MemoryClass source_is = report::MemoryClass::none;
-    // From the first to one past the last byte that is read or written, gaps included; 0: `bytes`.
-    std::uint64_t destination_span = 0;
-    std::uint64_t source_span = 0;
     bool graph_node = false;  // describes a node: copies nothing by itself
 };
 

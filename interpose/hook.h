@@ -32,12 +32,14 @@ class Hook {
                                                                             : driver_function(api_));
     }
 
+    // Part of a call that is recorded already: to be passed on as it is.
+    bool is_part_of_another() const noexcept { return is_nested() && !t_thread.named.active; }
+
     // Enters the call. False: pass it on unrecorded, and do not call leave().
     bool enter() noexcept {
         ThreadState& thread = t_thread;
         named_ = false;
-        if (thread.guard != 0 && rule_.is_cuda() && caller_.frame < thread.guard &&
-            thread.guard - caller_.frame < kMaxNestedStack) {
+        if (is_nested()) {
             if (!thread.named.active) {
                 return false;
             }
@@ -70,6 +72,10 @@ class Hook {
 
   private:
     static constexpr std::uintptr_t kMaxNestedStack = 64 * 1024;
+    bool is_nested() const noexcept {
+        const std::uintptr_t guard = t_thread.guard;
+        return guard != 0 && rule_.is_cuda() && frame_ < guard && guard - frame_ < kMaxNestedStack;
+    }
     void take_name(const NamedCall& named) noexcept {
         named_ = true;
         api_ = named.api;

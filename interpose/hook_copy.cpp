@@ -31,31 +31,6 @@ Direction direction_of_kind(int kind) noexcept {
     }
 }
 
-StreamKind stream_kind(Api api, void* stream) noexcept {
-    switch (reinterpret_cast<std::uintptr_t>(stream)) {
-        case 0:
-            return info(api).variant == Variant::per_thread ? StreamKind::per_thread_default
-                                                            : StreamKind::legacy_default;
-        case 1:
-            return StreamKind::legacy_default;
-        case 2:
-            return StreamKind::per_thread_default;
-        default:
-            return StreamKind::created;
-    }
-}
-
-std::uintptr_t stream_identity(Api api, void* stream) noexcept {
-    switch (stream_kind(api, stream)) {
-        case StreamKind::legacy_default:
-            return 1;
-        case StreamKind::per_thread_default:
-            return 2;
-        default:
-            return reinterpret_cast<std::uintptr_t>(stream);
-    }
-}
-
 namespace {
 
 bool is_host(MemoryClass kind) noexcept {
@@ -103,7 +78,8 @@ bool is_offender(const report::Memory& destination, const report::Memory& source
 }
 
 std::uint64_t element_bytes_of(const cuda_abi::BatchCopy3D& copy) noexcept {
-    const cuda_abi::BatchOperand& operand = copy.source.type == cuda_abi::kOperandArray ? copy.source : copy.destination;
+    const cuda_abi::BatchOperand& operand =
+        copy.source.type == cuda_abi::kOperandArray ? copy.source : copy.destination;
     if (operand.type != cuda_abi::kOperandArray) {
         return 1;
     }

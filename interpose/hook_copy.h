@@ -66,8 +66,19 @@ std::uint64_t element_bytes_of(const cuda_abi::BatchCopy3D& copy) noexcept;
 // cudaMemcpyKind: 0 host to host, 1 host to device, 2 device to host, 3 device to device, 4 default.
 report::Direction direction_of_kind(int kind) noexcept;
 // What a stream argument means. Handles 1 and 2 are the legacy and the per-thread default stream.
-report::StreamKind stream_kind(Api api, void* stream) noexcept;
+inline report::StreamKind stream_kind(Api api, void* stream) noexcept {
+    const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+    if (handle > 2) [[likely]] {
+        return report::StreamKind::created;
+    }
+    return handle == 2 || (handle == 0 && info(api).variant == Variant::per_thread)
+               ? report::StreamKind::per_thread_default
+               : report::StreamKind::legacy_default;
+}
 // The same stream under one number, whatever handle names it.
-std::uintptr_t stream_identity(Api api, void* stream) noexcept;
+inline std::uintptr_t stream_identity(Api api, void* stream) noexcept {
+    const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+    return handle != 0 ? handle : info(api).variant == Variant::per_thread ? 2 : 1;
+}
 
 }  // namespace pincheck

@@ -16,13 +16,15 @@ inline std::uintptr_t address_of(const void* pointer) noexcept {
 }
 
 template <class Function, class... Arguments>
-inline int copy_through(Api api, Caller caller, const CopyArguments& facts, Arguments... arguments) {
+inline __attribute__((always_inline)) int copy_through(Api api, Caller caller, const CopyArguments& facts,
+                                                       Arguments... arguments) {
     CopyHook hook(api, caller);
     Function* real = hook.real<Function>();
     if (real == nullptr) {
         return kNoCuda;
     }
-    if (!hook.before(facts)) {
+    // The first question is the cheap one: most driver calls are parts of a runtime's.
+    if (hook.is_part_of_another() || !hook.before(facts)) {
         return real(arguments...);
     }
     const int status = real(arguments...);

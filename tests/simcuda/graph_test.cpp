@@ -79,14 +79,19 @@ TEST_F(Graph, ASourceThatWasFreedIsSurvived) {
     EXPECT_EQ(run(), 3) << "nothing was copied";
 }
 
-TEST_F(Graph, CountsCopiesThatAreAddedToAGraph) {
+TEST_F(Graph, CountsCopiesWhenLaunchesMakeThem) {
     std::vector<char> host(kSize);
     SimcudaCounters before{}, after{};
     simcuda_counters(&before);
     add_upload(host.data());
     simcuda_counters(&after);
-    EXPECT_EQ(after.h2d - before.h2d, 1u);
-    EXPECT_EQ(after.bytes_h2d - before.bytes_h2d, kSize);
+    EXPECT_EQ(after.h2d - before.h2d, 0u);
+    instantiate();
+    run();
+    run();
+    simcuda_counters(&after);
+    EXPECT_EQ(after.h2d - before.h2d, 2u);
+    EXPECT_EQ(after.bytes_h2d - before.bytes_h2d, 2 * kSize);
 }
 
 TEST_F(Graph, RefusesParametersThatNoCopyHas) {
