@@ -56,7 +56,7 @@ def main():
         ok = ok and bool(in_stream(host, cuda.pinned_array(size, host.dtype), cuda.pinned_array(size, host.dtype)))
         ok = ok and bool(in_stream(host, cuda.mapped_array(size, host.dtype), cuda.mapped_array(size, host.dtype)))
         registered = numpy.empty_like(host), numpy.empty_like(host)
-        with cuda.pinned(*registered):
+        with cuda.pinned(registered[0]), cuda.pinned(registered[1]):
             ok = ok and bool(in_stream(host, *registered))
         ok = ok and bool(inside_the_device(host))
     print(json.dumps({"numba": numba.__version__, "ok": ok}))

@@ -55,7 +55,7 @@ class Runner:
         environment = dict(os.environ, LD_LIBRARY_PATH=self.libraries, **variables)
         begin = time.monotonic()
         try:
-            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True,
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, errors="replace",
                                   timeout=self.timeout, check=False)
             status, out, err = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired:
