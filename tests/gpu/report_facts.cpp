@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "../preload/facts.h"
@@ -53,7 +52,7 @@ int main(int argc, char** argv) {
             if ((site.record.flags & kSiteCaptured) != 0) {
                 continue;
             }
-            if (name(site.record.kind) == std::string_view("fill")) {
+            if (site.record.kind == SiteKind::fill) {
                 out["fills"] = out["fills"].get<std::uint64_t>() + counts.calls - counts.failed;
             }
             if (site.record.kind != SiteKind::copy) {

@@ -45,11 +45,9 @@ def programs(build, simulated, runtime):
         "ctypes_runtime": [sys.executable, path("copies_ctypes.py"), "runtime", runtime],
         "ctypes_driver": [sys.executable, path("copies_ctypes.py"), "driver"],
     }
-    table["every_copy_driver"] = [path("every_copy_driver")]
+    for name in ("graph_copies", "every_copy_runtime", "every_copy_driver"):
+        table[name] = [path(name)]
     if not simulated:
-        # The simulated device counts copies as they enter a graph, and not what its launches do.
-        table["every_copy_runtime"] = [path("every_copy_runtime")]
-        table["graph_copies"] = [path("graph_copies")]
         table["thrust"] = [path("thrust_copies")]
         for framework in ("torch", "cupy", "jax", "numba"):
             name = "pytorch" if framework == "torch" else framework

@@ -124,7 +124,7 @@ class Samples:
         problems += self.runner.differences(result["recorded"], result["reference"])
         if "error" not in result["recorded"]:
             sums = result["recorded_sums"] = self.runner.sums(result["recorded"])
-            problems += [f"{key}: recorded {sums[key]}, by the source {expected['copies'][key]}" for key in self.runner.counted
+            problems += [f"{key}: recorded {sums[key]}, by the source {expected['copies'][key]}" for key in COUNTED
                          if key in result["reference"] and sums[key] != expected["copies"][key]]
         if result["gate"] != expected["verdict"]:
             problems.append(f"verdict {result['gate']}, expected {expected['verdict']}")
