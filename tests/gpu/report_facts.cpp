@@ -17,6 +17,16 @@
 using namespace pincheck::report;
 using namespace pincheck::test;
 
+namespace {
+
+// Of a copy inside the device too: the end that is not plain device memory, where there is one.
+Memory special_side(const SiteRecord& site) {
+    const bool plain_source = site.direction == Direction::device_to_device && site.source.kind == MemoryClass::device;
+    return plain_source ? site.destination : host_side(site);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     nlohmann::json out = {{"reports", 0},
                           {"copies", nlohmann::json::object()},
@@ -58,7 +68,7 @@ int main(int argc, char** argv) {
             if (site.record.kind != SiteKind::copy) {
                 continue;
             }
-            copies[name(site.record.direction)][name(host_side(site.record).kind)] += counts.calls - counts.failed;
+            copies[name(site.record.direction)][name(special_side(site.record).kind)] += counts.calls - counts.failed;
             out["calls"] = out["calls"].get<std::uint64_t>() + counts.calls;
             out["failed"] = out["failed"].get<std::uint64_t>() + counts.failed;
         }
