@@ -11,9 +11,8 @@ build=$1
 folder=$2
 mkdir -p "$folder"/{bin,lib/analyzer,programs,gpu}
 cp "$build/lib/libpincheck.so" "$folder/lib/"
-[[ ! -e $build/bin/pincheck-conformance ]] || cp "$build/bin/pincheck-conformance" "$folder/bin/"
-# Without debug information they are a tenth of the size.
-for name in bin/pincheck gpu/report_facts; do
+# Without debug information they are a fraction of the size.
+for name in bin/pincheck bin/pincheck-conformance gpu/report_facts; do
     [[ ! -e $build/$name ]] || strip --strip-debug -o "$folder/$name" "$build/$name"
 done
 cp "$build"/programs/* "$folder/programs/"
