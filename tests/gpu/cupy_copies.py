@@ -7,8 +7,8 @@ import sys
 try:
     import cupy
     import numpy
-except ImportError:
-    print("SKIP: no cupy")
+except ImportError as error:
+    print(f"SKIP: no cupy: {error}")
     sys.exit(77)
 
 

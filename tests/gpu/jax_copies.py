@@ -9,8 +9,8 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # leave memory 
 try:
     import jax
     import numpy
-except ImportError:
-    print("SKIP: no jax")
+except ImportError as error:
+    print(f"SKIP: no jax: {error}")
     sys.exit(77)
 
 SIZES = (1, 1000, 65536, (1 << 20) + 3)

@@ -8,8 +8,8 @@ try:
     import numba
     import numpy
     from numba import cuda
-except ImportError:
-    print("SKIP: no numba")
+except ImportError as error:
+    print(f"SKIP: no numba: {error}")
     sys.exit(77)
 
 SIZES = (1, 1000, 65536, (1 << 20) + 3)

@@ -34,14 +34,26 @@ build_sample() {  # NAME RUNTIME
     fi
 }
 
+# The driver brings its libraries under their run-time names only: a name to link with.
+link_name() {  # LIBRARY
+    local path
+    path=$(ldconfig -p | sed -n "s/.*$1.so.1 .*x86-64.* => //p" | head -n 1)
+    for folder in ${LD_LIBRARY_PATH:+${LD_LIBRARY_PATH//:/ }} /usr/local/nvidia/lib64; do
+        [[ -n $path || ! -e $folder/$1.so.1 ]] || path=$folder/$1.so.1
+    done
+    mkdir -p "$work/lib"
+    [[ -z $path ]] || ln -s "$path" "$work/lib/$1.so"
+}
+
 build_nvbandwidth() {
-    local why=$work/nvbandwidth-static.skipped nvml
+    local why=$work/nvbandwidth-static.skipped
     if [[ ! -e $source/nvbandwidth/CMakeLists.txt ]]; then
         echo "$source/nvbandwidth is missing" >"$why"
         return
     fi
-    if ! g++ -std=c++17 -E -x c++ ${BOOST_ROOT:+-I"$BOOST_ROOT/include"} - >/dev/null 2>&1 \
-        <<<'#include <boost/program_options.hpp>'; then
+    if ! g++ -std=c++17 -x c++ ${BOOST_ROOT:+-I"$BOOST_ROOT/include" -L"$BOOST_ROOT/lib"} -o /dev/null - \
+        -lboost_program_options >/dev/null 2>&1 <<<"#include <boost/program_options.hpp>
+            int main() { boost::program_options::options_description(\"\"); }"; then
         echo "no Boost program_options (package libboost-program-options-dev, or BOOST_ROOT)" >"$why"
         return
     fi
@@ -49,12 +61,11 @@ build_nvbandwidth() {
         echo "no nvml.h (package cuda-nvml-dev, or its folder in CPATH)" >"$why"
         return
     fi
-    # The driver brings the library under its run-time name only.
-    nvml=$(ldconfig -p | sed -n 's/.*libnvidia-ml.so.1 .*x86-64.* => //p' | head -n 1)
-    mkdir -p "$work/lib"
-    [[ -z $nvml ]] || ln -s "$nvml" "$work/lib/libnvidia-ml.so"
+    link_name libnvidia-ml
+    link_name libcuda
     if ! {
         cmake -S "$source/nvbandwidth" -B "$work/nvbandwidth" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+            ${BOOST_ROOT:+-DBoost_NO_BOOST_CMAKE=ON} \
             -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_ARCHITECTURES="$arch" &&
             LIBRARY_PATH=${LIBRARY_PATH:+$LIBRARY_PATH:}$work/lib:$toolkit/lib64/stubs \
                 cmake --build "$work/nvbandwidth" -j "$(nproc)"

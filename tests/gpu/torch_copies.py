@@ -6,8 +6,8 @@ import sys
 
 try:
     import torch
-except ImportError:
-    print("SKIP: no torch")
+except ImportError as error:
+    print(f"SKIP: no torch: {error}")
     sys.exit(77)
 
 
