@@ -1,6 +1,7 @@
 // Capture: nothing runs, and a graph reads its host memory when it runs.
 #include <cstring>
 
+#include "driver_library.h"
 #include "gate.h"
 #include "host_memory.h"
 
@@ -82,6 +83,32 @@ TEST(Capture, UnderGlobalModeForbidsAllocation) {
     cudaGraph_t graph = nullptr;
     EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
     cudaGetLastError();
+}
+
+// Measured: H200, driver 580.159.04. Outside a capture the single call refuses unknown memory too.
+TEST(Capture, AllowsPointerQueries) {
+    HostMemory pageable(Kind::pageable, kSize), pinned(Kind::pinned, kSize);
+    Stream stream;
+    const auto one = [](const HostMemory& memory) {
+        unsigned type = 0;
+        return DRIVER(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                             reinterpret_cast<CUdeviceptr>(memory.data()));
+    };
+    const auto many = [](const HostMemory& memory) {
+        unsigned type = 0;
+        void* where = &type;
+        CUpointer_attribute which = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        return DRIVER(cuPointerGetAttributes)(1, &which, &where, reinterpret_cast<CUdeviceptr>(memory.data()));
+    };
+    const CUresult usual = one(pageable);
+    CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    EXPECT_EQ(one(pageable), usual);
+    EXPECT_EQ(one(pinned), CUDA_SUCCESS);
+    EXPECT_EQ(many(pageable), CUDA_SUCCESS);
+    EXPECT_EQ(many(pinned), CUDA_SUCCESS);
+    cudaGraph_t graph = nullptr;
+    CUDA_OK(cudaStreamEndCapture(stream, &graph));
+    CUDA_OK(cudaGraphDestroy(graph));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "gate.h"
@@ -160,6 +161,44 @@ TEST(PartlyRegisteredRange, IsAnInvalidArgument) {
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue) << "of the three calls above";
     EXPECT_EQ(cudaHostUnregister(host.data()), cudaSuccess);
+}
+
+// Measured: H200, driver 580.159.04.
+TEST(HostToHostCopy, WaitsForItsStream) {
+    for (const auto& [to, from] : {std::pair{Kind::pageable, Kind::pageable}, std::pair{Kind::pageable, Kind::pinned},
+                                   std::pair{Kind::pinned, Kind::pinned}}) {
+        HostMemory destination(to, 1 * MiB), source(from, 1 * MiB);
+        std::memset(source.data(), 3, 1 * MiB);
+        Stream stream;
+        Gate gate;
+        gate.close_in(stream);
+        EXPECT_TRUE(waits(gate,
+                          [&] {
+                              EXPECT_EQ(cudaMemcpyAsync(destination.data(), source.data(), 1 * MiB,
+                                                        cudaMemcpyHostToHost, stream),
+                                        cudaSuccess);
+                          }))
+            << from << " to " << to;
+        EXPECT_EQ(destination[1 * MiB - 1], 3);
+    }
+}
+
+// Measured: H200, driver 580.159.04. Only pageable memory on a side that the kind calls the device's is refused.
+TEST(KindThatContradictsThePointers, IsRefusedOnlyForPageableMemoryInTheDevicesPlace) {
+    HostMemory pageable(Kind::pageable, 4 * KiB), other(Kind::pageable, 4 * KiB), pinned(Kind::pinned, 4 * KiB);
+    DeviceMemory device(4 * KiB), second(4 * KiB);
+    Stream stream;
+    const auto copy = [&](void* to, const void* from, int kind) {
+        return cudaMemcpyAsync(to, from, 4 * KiB, static_cast<cudaMemcpyKind>(kind), stream);
+    };
+    EXPECT_EQ(copy(other.data(), pageable.data(), cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    EXPECT_EQ(copy(device, pageable.data(), cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+    EXPECT_EQ(copy(other.data(), pageable.data(), cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
+    EXPECT_EQ(copy(device, pageable.data(), 9), cudaErrorInvalidMemcpyDirection);
+    cudaGetLastError();
+    EXPECT_EQ(copy(pinned.data(), pageable.data(), cudaMemcpyHostToDevice), cudaSuccess);
+    EXPECT_EQ(copy(second, device, cudaMemcpyHostToDevice), cudaSuccess);
+    CUDA_OK(cudaStreamSynchronize(stream));
 }
 
 TEST(QueueDepth, Is1021BehindARunningKernel) {

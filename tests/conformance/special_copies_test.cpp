@@ -1,4 +1,4 @@
-// Copies of variables, between a device and itself and in batches, memsets of host memory, and prefetch.
+// Copies of variables, between a device and itself memsets of host memory, and prefetch.
 #include <cstring>
 #include <vector>
 
@@ -102,100 +102,42 @@ TEST(Memset, OfPinnedMemoryHoldsTheHost) {
     CUDA_OK(cudaStreamDestroy(blocking));
 }
 
-#if CUDART_VERSION >= 13000
-
-cudaError_t upload_in_batch(char* to, const char* from, cudaMemcpySrcAccessOrder order, cudaStream_t stream) {
-    void* const destinations[] = {to, to + kSize / 2};
-    const void* const sources[] = {from, from + kSize / 2};
-    const std::size_t sizes[] = {kSize / 2, kSize / 2};
-    std::size_t first = 0;
-    cudaMemcpyAttributes attributes{};
-    attributes.srcAccessOrder = order;
-    return cudaMemcpyBatchAsync(destinations, sources, sizes, 2, &attributes, &first, 1, stream);
-}
-
-class Batch : public testing::TestWithParam<cudaMemcpySrcAccessOrder> {};
-
-TEST_P(Batch, Arrives) {
-    for (const Kind kind : {Kind::pageable, Kind::pinned, Kind::registered}) {
-        HostMemory host(kind, kSize);
-        DeviceMemory device(kSize);
-        Stream stream;
-        CUDA_OK(cudaMemset(device, 0, kSize));
-        CUDA_OK(cudaDeviceSynchronize());
-        CUDA_OK(upload_in_batch(device, host.data(), GetParam(), stream));
-        CUDA_OK(cudaStreamSynchronize(stream));
-        EXPECT_EQ(download(device), std::vector<char>(kSize, 1)) << kind;
-    }
-}
-INSTANTIATE_TEST_SUITE_P(Orders, Batch,
-                         testing::Values(cudaMemcpySrcAccessOrderStream, cudaMemcpySrcAccessOrderDuringApiCall,
-                                         cudaMemcpySrcAccessOrderAny));
-
-TEST(BatchInStreamOrder, ReadsPinnedSourcesWhenTheDeviceGetsThere) {
-    HostMemory host(Kind::pinned, kSize);
+TEST(Memset, WithAsyncInItsNameNeverHoldsTheHost) {
+    HostMemory pinned(Kind::pinned, kSize), managed(Kind::managed, kSize);
     DeviceMemory device(kSize);
     Stream stream;
     Gate gate;
-    gate.close_in(stream);
-    EXPECT_FALSE(waits(gate, [&] {
-        EXPECT_EQ(upload_in_batch(device, host.data(), cudaMemcpySrcAccessOrderStream, stream), cudaSuccess);
-        std::memset(host.data(), 2, kSize);
-    }));
-    CUDA_OK(cudaStreamSynchronize(stream));
-    EXPECT_EQ(download(device), std::vector<char>(kSize, 2));
-}
-
-// Whether the call waits for that is the driver's choice.
-TEST(BatchDuringTheCall, HasReadItsSourcesWhenItReturns) {
-    for (const Kind kind : {Kind::pageable, Kind::pinned}) {
-        HostMemory host(kind, kSize);
-        DeviceMemory device(kSize);
-        Stream stream;
-        Gate gate;
+    for (char* memory : {static_cast<char*>(device), pinned.data(), managed.data()}) {
         gate.close_in(stream);
-        waits(gate, [&] {
-            EXPECT_EQ(upload_in_batch(device, host.data(), cudaMemcpySrcAccessOrderDuringApiCall, stream), cudaSuccess);
-            std::memset(host.data(), 2, kSize);
-        });
+        EXPECT_FALSE(waits(gate, [&] { EXPECT_EQ(cudaMemsetAsync(memory, 3, kSize, stream), cudaSuccess); }));
         CUDA_OK(cudaStreamSynchronize(stream));
-        EXPECT_EQ(download(device), std::vector<char>(kSize, 1)) << kind;
     }
+    EXPECT_EQ(pinned[kSize - 1], 3);
+    EXPECT_EQ(managed[kSize - 1], 3);
 }
 
-TEST(WrongBatch, NeedsAnOrderAndAStream) {
-    HostMemory host(Kind::pinned, kSize);
-    DeviceMemory device(kSize);
+TEST(Memset, OfPageableMemoryIsRefused) {
+    HostMemory pageable(Kind::pageable, kSize);
     Stream stream;
-    EXPECT_EQ(upload_in_batch(device, host.data(), cudaMemcpySrcAccessOrderInvalid, stream), cudaErrorInvalidValue);
-    EXPECT_NE(upload_in_batch(device, host.data(), cudaMemcpySrcAccessOrderStream, cudaStreamLegacy), cudaSuccess);
+    EXPECT_EQ(cudaMemset(pageable.data(), 3, kSize), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemsetAsync(pageable.data(), 3, kSize, stream), cudaErrorInvalidValue);
     cudaGetLastError();
+    EXPECT_EQ(pageable[0], 1);
 }
 
-TEST(BoxesInABatch, Arrive) {
-    HostMemory host(Kind::pinned, kSize);
-    DeviceMemory device(kSize);
+#if CUDART_VERSION >= 13000
+
+TEST(Prefetch, DoesNotWaitForItsStream) {
+    HostMemory managed(Kind::managed, kSize);
     Stream stream;
-    CUDA_OK(cudaMemset(device, 0, kSize));
-    CUDA_OK(cudaDeviceSynchronize());
-    cudaMemcpy3DBatchOp operation{};
-    operation.src.type = operation.dst.type = cudaMemcpyOperandTypePointer;
-    operation.src.op.ptr.ptr = host.data();  // rows without gaps
-    operation.dst.op.ptr.ptr = device + 8;
-    operation.dst.op.ptr.rowLength = 64;
-    operation.dst.op.ptr.layerHeight = 4;
-    operation.extent = {16, 3, 2};
-    operation.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    CUDA_OK(cudaMemcpy3DBatchAsync(1, &operation, 0, stream));
-    CUDA_OK(cudaStreamSynchronize(stream));
-    std::vector<char> expected(kSize);
-    for (std::size_t row = 0; row < 7; ++row)
-        if (row != 3)
-            std::memset(&expected[row * 64 + 8], 1, 16);
-    EXPECT_EQ(download(device), expected);
-    operation.extent.depth = 0;
-    EXPECT_EQ(cudaMemcpy3DBatchAsync(1, &operation, 0, stream), cudaErrorInvalidValue);
-    cudaGetLastError();
+    Gate gate;
+    for (const cudaMemLocationType type : {cudaMemLocationTypeDevice, cudaMemLocationTypeHost}) {
+        const cudaMemLocation where{type, 0};
+        gate.close_in(stream);
+        EXPECT_FALSE(waits(
+            gate, [&] { EXPECT_EQ(cudaMemPrefetchAsync(managed.data(), kSize, where, 0, stream), cudaSuccess); }));
+        CUDA_OK(cudaStreamSynchronize(stream));
+    }
 }
 
 TEST(Prefetch, OfManagedMemoryDoesNotWaitForOtherStreams) {

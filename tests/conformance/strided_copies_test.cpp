@@ -225,6 +225,50 @@ TEST_F(StridedCopyWaits, ForPageableDestinations) {
     EXPECT_TRUE(from_array(host.data()));
 }
 
+// Measured: H200, driver 580.159.04: staged as plain copies are.
+TEST(LargeRectangle, OfPageableMemoryWaitsWhenItIsTooLargeToBeStaged) {
+    constexpr std::size_t width = 4096, pitch = 4160, KiB = 1024, MiB = 1024 * KiB;
+    const cudaChannelFormatDesc format{8, 0, 0, 0, cudaChannelFormatKindUnsigned};
+    HostMemory host(Kind::pageable, 16 * MiB);
+    DeviceMemory device(16 * MiB);
+    cudaArray_t array = nullptr;
+    CUDA_OK(cudaMallocArray(&array, &format, width, 4 * MiB / width));
+    Stream stream;
+    Gate gate;
+    const auto holds = [&](const std::function<cudaError_t()>& call) {
+        gate.close_in(stream);
+        const bool held = waits(gate, [&] { EXPECT_EQ(call(), cudaSuccess); });
+        EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        return held;
+    };
+    const auto up = [&](std::size_t bytes) {
+        return holds([&] {
+            return cudaMemcpy2DAsync(device, pitch, host.data(), pitch, width, bytes / width, cudaMemcpyHostToDevice,
+                                     stream);
+        });
+    };
+    const auto to_array = [&](std::size_t bytes) {
+        return holds([&] {
+            return cudaMemcpy2DToArrayAsync(array, 0, 0, host.data(), pitch, width, bytes / width,
+                                            cudaMemcpyHostToDevice, stream);
+        });
+    };
+    EXPECT_FALSE(up(256 * KiB));
+    EXPECT_FALSE(up(1 * MiB));
+    EXPECT_TRUE(up(8 * MiB));
+    EXPECT_FALSE(to_array(1 * MiB));
+    EXPECT_TRUE(to_array(4 * MiB));
+    EXPECT_TRUE(holds([&] {
+        return cudaMemcpy2DAsync(host.data(), pitch, device, pitch, width, 64 * KiB / width, cudaMemcpyDeviceToHost,
+                                 stream);
+    }));
+    EXPECT_TRUE(holds([&] {
+        return cudaMemcpy2DFromArrayAsync(host.data(), pitch, array, 0, 0, width, 64 * KiB / width,
+                                          cudaMemcpyDeviceToHost, stream);
+    }));
+    CUDA_OK(cudaFreeArray(array));
+}
+
 TEST(PitchedMemory, HasRowsThatFit) {
     char* rows = nullptr;
     std::size_t pitch = 0;

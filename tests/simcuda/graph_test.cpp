@@ -188,9 +188,10 @@ TEST_F(Graph, InstantiatingWithParametersNamesTheNodeOfACycle) {
 }
 
 TEST_F(Graph, ALaunchOfManyNodesTakesOneSlot) {
-    std::vector<char> host(kSize);
+    void* pinned = nullptr;  // staging memory would not do for so many
+    ASSERT_EQ(cuMemHostAlloc(&pinned, kSize, 0), CUDA_SUCCESS);
     for (int i = 0; i < 1500; ++i)
-        add_upload(host.data());
+        add_upload(pinned);
     instantiate();
     static std::atomic<bool> open{false};
     open = false;
@@ -205,6 +206,7 @@ TEST_F(Graph, ALaunchOfManyNodesTakesOneSlot) {
     EXPECT_EQ(cuGraphLaunch(executable_, stream_), CUDA_SUCCESS) << "returns behind a held stream";
     open = true;
     EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFreeHost(pinned), CUDA_SUCCESS);
 }
 
 TEST_F(Graph, ALaunchInACaptureBecomesAChildGraph) {

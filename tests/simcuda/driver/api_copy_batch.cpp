@@ -34,8 +34,10 @@ struct Failure {
 bool order_of(CUmemcpySrcAccessOrder wanted, SourceOrder* out) {
     switch (wanted) {
         case CU_MEMCPY_SRC_ACCESS_ORDER_STREAM:
-        case CU_MEMCPY_SRC_ACCESS_ORDER_ANY:
             *out = SourceOrder::stream;
+            return true;
+        case CU_MEMCPY_SRC_ACCESS_ORDER_ANY:
+            *out = SourceOrder::any;
             return true;
         case CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL:
             *out = SourceOrder::during_call;

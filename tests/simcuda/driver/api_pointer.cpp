@@ -24,7 +24,7 @@ CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const
                 return give(out, 0u);
             return give(out, static_cast<unsigned>(range->pinned_host() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE));
         case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-            return give(out, range ? address : CUdeviceptr{0});
+            return give(out, range && !range->pool_host() ? address : CUdeviceptr{0});
         case CU_POINTER_ATTRIBUTE_HOST_POINTER:
             return give(out, range && range->kind == Kind::device ? nullptr : reinterpret_cast<void*>(address));
         case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -40,6 +40,8 @@ CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const
         case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:  // of virtual memory the reservation (cuda.h)
             if (!range)
                 return CUDA_SUCCESS;
+            if (range->pool_host())
+                return give(out, CUdeviceptr{0});
             return give(out, CUdeviceptr{range->reserved_size ? range->reserved_base : range->base});
         case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
             if (!range)

@@ -5,6 +5,7 @@
 #include "context.h"
 #include "event.h"
 #include "graph.h"
+#include "memcpy_node.h"
 
 namespace simcuda {
 namespace {
@@ -166,6 +167,15 @@ CUresult launch(const StreamPtr& stream, Executable& executable) {
             std::lock_guard lock(machine().mutex);
             if (wait->event->recorded)
                 after.push_back(wait->event->recorded);
+        }
+        if (const auto copy = node->enabled ? host_copy(node->params) : std::nullopt) {
+            machine().submit(stream, Engine::none, nullptr, std::move(after));
+            after.clear();
+            const CUresult result = copy_at_launch(stream, copy->direction, copy->to, copy->from, &command.work);
+            if (result != CUDA_SUCCESS)
+                return result;
+            if (!command.work)
+                command.engine = Engine::none;
         }
         const CompletionPtr done = machine().submit(stream, command.engine, std::move(command.work), after, slot);
         if (command.engine != Engine::none && command.engine != Engine::host)

@@ -1,6 +1,7 @@
 #include "memcpy_node.h"
 
 #include "calls.h"
+#include "host_access.h"
 #include "strided.h"
 #include "transfer.h"
 
@@ -91,6 +92,25 @@ void run_fill(const CUDA_MEMSET_NODE_PARAMS& fill) {
     Region region;
     if (region_of(fill, &region) == CUDA_SUCCESS)
         fill_region(region, fill.value, fill.elementSize);
+}
+
+std::optional<CopyRegions> host_copy(const NodeParams& params) {
+    CopyRegions regions;
+    End to, from;
+    if (const auto* opaque = std::get_if<OpaqueNode>(&params); opaque && opaque->copy)
+        regions = *opaque->copy;
+    else if (const auto* node = std::get_if<MemcpyNode>(&params);
+             node && resolve(node->copy, &to, &from) == CUDA_SUCCESS)
+        regions = {to.region, from.region, direction_of(to, from)};
+    else
+        return std::nullopt;
+    // Memory that is gone is left to the engine, which survives it.
+    const auto there = [](const Span& span, bool writable) {
+        return span.range || mapped(reinterpret_cast<const void*>(span.address), span.size, writable);
+    };
+    if (!needs_host(regions.to, regions.from) || !there(regions.to.span, true) || !there(regions.from.span, false))
+        return std::nullopt;
+    return regions;
 }
 
 }  // namespace simcuda

@@ -22,4 +22,7 @@ std::size_t bytes_of(const CUDA_MEMCPY3D& copy);
 void run_copy(const CUDA_MEMCPY3D& copy);
 void run_fill(const CUDA_MEMSET_NODE_PARAMS& fill);
 
+// What the node copies now if that is memory which the launch has to deal with (needs_host); empty for all other nodes.
+std::optional<CopyRegions> host_copy(const NodeParams& params);
+
 }  // namespace simcuda

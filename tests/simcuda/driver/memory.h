@@ -12,7 +12,7 @@ namespace simcuda {
 
 struct Context;
 
-// host_located: host memory from a pool or from the virtual memory functions.
+// host_located: host memory from a pool or from the virtual memory functions; that of a pool has a pool in its range.
 enum class Kind { device, pinned, registered, managed, host_located };
 
 struct Range {
@@ -31,6 +31,7 @@ struct Range {
     std::shared_ptr<void> backing = {};  // what goes when the range and every copy of it are gone
 
     bool pinned_host() const { return kind == Kind::pinned || kind == Kind::registered || kind == Kind::host_located; }
+    bool pool_host() const { return kind == Kind::host_located && pool; }
 };
 
 CUresult allocate_device(Context* context, std::size_t size, CUdeviceptr* out);
@@ -69,6 +70,9 @@ struct Span {
     std::optional<Range> range;  // none: pageable
 
     bool pageable() const { return !range; }
+    // Host memory of a pool is copied as pageable memory is, mappings of virtual addresses as pinned memory is
+    // (measured: H200, driver 580.159.04).
+    bool copied_as_pageable() const { return !range || range->pool_host(); }
     bool managed() const { return range && range->kind == Kind::managed; }
     bool device() const { return range && range->kind == Kind::device; }
 };

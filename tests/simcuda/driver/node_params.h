@@ -8,8 +8,10 @@
 #include <variant>
 #include <vector>
 
+#include "calls.h"
 #include "cuda_symbols.h"
 #include "kernels.h"
+#include "region.h"
 #include "stream.h"
 
 namespace simcuda {
@@ -73,11 +75,16 @@ struct AllocNode {
 struct FreeNode {
     CUdeviceptr address = 0;
 };
+struct CopyRegions {
+    Region to, from;
+    Direction direction = Direction::d2d;
+};
 // A captured command that has no description: its type can be asked for, its parameters cannot.
 struct OpaqueNode {
     CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
     Engine engine = Engine::none;
     std::function<void()> work;
+    std::shared_ptr<const CopyRegions> copy = {};  // of a copy
 };
 
 using NodeParams = std::variant<KernelNode, MemcpyNode, MemsetNode, HostNode, ChildNode, EmptyNode, EventRecordNode,

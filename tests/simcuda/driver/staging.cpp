@@ -8,7 +8,6 @@
 namespace simcuda {
 namespace {
 
-constexpr std::size_t kSmall = 64 << 10;
 constexpr std::size_t kOverhead =
     192;  // of a small copy in the ring; with the ring's size it gives the measured counts
 
@@ -29,7 +28,7 @@ Staging& staging() {
 
 bool acquire_staging(std::size_t bytes) {
     const Settings& limits = settings();
-    const bool small = bytes <= kSmall;
+    const bool small = bytes <= kSmallStaged;
     if (bytes > limits.staging_limit)
         return false;
     if (small ? bytes + kOverhead > limits.staging_bytes : limits.staging_slots <= 0)
@@ -52,7 +51,7 @@ bool acquire_staging(std::size_t bytes) {
 void release_staging(std::size_t bytes) {
     Staging& now = staging();
     std::lock_guard lock(now.mutex);
-    if (bytes <= kSmall) {
+    if (bytes <= kSmallStaged) {
         now.ring -= bytes + kOverhead;
     } else {
         --now.slots;
