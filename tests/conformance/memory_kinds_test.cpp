@@ -227,8 +227,13 @@ void use_host_pool(cudaMemPool_t pool, const char* kind, cudaStream_t stream) {
     print_answers(kind, memory);
     EXPECT_EQ(pool_of(memory), pool);
     expect_host_memory(memory);
-    EXPECT_EQ(answer<unsigned long long>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address(memory)), "0");
-    EXPECT_EQ(answer<unsigned long long>(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, address(memory)), "0");
+    for (const auto which : {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_DEVICE_POINTER}) {
+        CUdeviceptr null = 0;  // written or left alone
+        void* where = &null;
+        CUpointer_attribute asked = which;
+        EXPECT_EQ(DRIVER(cuPointerGetAttributes)(1, &asked, &where, address(memory)), CUDA_SUCCESS);
+        EXPECT_EQ(null, 0u) << which;
+    }
     unsigned flags = 0;
     EXPECT_EQ(DRIVER(cuMemHostGetFlags)(&flags, memory), CUDA_ERROR_INVALID_VALUE);
     std::memset(memory, 7, size);
