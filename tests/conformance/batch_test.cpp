@@ -66,23 +66,28 @@ struct Behaviour {
     char arrived = 0;
 };
 
-Behaviour upload(Kind kind, std::size_t size, cudaMemcpySrcAccessOrder order) {
+Behaviour upload(Kind kind, std::size_t size, cudaMemcpySrcAccessOrder order,
+                 std::chrono::milliseconds deadline = kDeadline) {
     HostMemory host(kind, 2 * size);
     DeviceMemory device(2 * size);
     Stream stream;
     Gate gate;
     gate.close_in(stream);
     Behaviour seen;
-    seen.waited = waits(gate, [&] {
-        EXPECT_EQ(copy_in_batch(device, host.data(), 2 * size, order, stream), cudaSuccess);
-        std::memset(host.data(), 2, 2 * size);
-    });
+    seen.waited = waits(
+        gate,
+        [&] {
+            EXPECT_EQ(copy_in_batch(device, host.data(), 2 * size, order, stream), cudaSuccess);
+            std::memset(host.data(), 2, 2 * size);
+        },
+        deadline);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     seen.arrived = download(device, 1)[0];
     return seen;
 }
 
-bool download_waits(Kind kind, std::size_t size, cudaMemcpySrcAccessOrder order) {
+bool download_waits(Kind kind, std::size_t size, cudaMemcpySrcAccessOrder order,
+                    std::chrono::milliseconds deadline = kDeadline) {
     HostMemory host(kind, 2 * size);
     DeviceMemory device(2 * size);
     EXPECT_EQ(cudaMemset(device, 7, 2 * size), cudaSuccess);
@@ -90,8 +95,8 @@ bool download_waits(Kind kind, std::size_t size, cudaMemcpySrcAccessOrder order)
     Stream stream;
     Gate gate;
     gate.close_in(stream);
-    const bool waited =
-        waits(gate, [&] { EXPECT_EQ(copy_in_batch(host.data(), device, 2 * size, order, stream), cudaSuccess); });
+    const bool waited = waits(
+        gate, [&] { EXPECT_EQ(copy_in_batch(host.data(), device, 2 * size, order, stream), cudaSuccess); }, deadline);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(host[0], 7);
     EXPECT_EQ(host[2 * size - 1], 7);
@@ -102,7 +107,7 @@ class BatchOfSize : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(BatchOfSize, InStreamOrderWaitsForPageableSourcesOnly) {
     const auto order = cudaMemcpySrcAccessOrderStream;
-    EXPECT_TRUE(upload(Kind::pageable, GetParam(), order).waited);
+    EXPECT_TRUE(upload(Kind::pageable, GetParam(), order, kSoon).waited);
     EXPECT_FALSE(download_waits(Kind::pageable, GetParam(), order));
     EXPECT_FALSE(download_waits(Kind::pinned, GetParam(), order));
     const Behaviour pinned = upload(Kind::pinned, GetParam(), order);
@@ -112,9 +117,9 @@ TEST_P(BatchOfSize, InStreamOrderWaitsForPageableSourcesOnly) {
 
 TEST_P(BatchOfSize, DuringTheCallWaitsForAllButPageableSources) {
     const auto order = cudaMemcpySrcAccessOrderDuringApiCall;
-    EXPECT_TRUE(download_waits(Kind::pageable, GetParam(), order));
-    EXPECT_TRUE(download_waits(Kind::pinned, GetParam(), order));
-    const Behaviour pinned = upload(Kind::pinned, GetParam(), order);
+    EXPECT_TRUE(download_waits(Kind::pageable, GetParam(), order, kSoon));
+    EXPECT_TRUE(download_waits(Kind::pinned, GetParam(), order, kSoon));
+    const Behaviour pinned = upload(Kind::pinned, GetParam(), order, kSoon);
     EXPECT_TRUE(pinned.waited);
     EXPECT_EQ(pinned.arrived, 1);
     const Behaviour pageable = upload(Kind::pageable, GetParam(), order);

@@ -172,12 +172,13 @@ TEST(HostToHostCopy, WaitsForItsStream) {
         Stream stream;
         Gate gate;
         gate.close_in(stream);
-        EXPECT_TRUE(waits(gate,
-                          [&] {
-                              EXPECT_EQ(cudaMemcpyAsync(destination.data(), source.data(), 1 * MiB,
-                                                        cudaMemcpyHostToHost, stream),
-                                        cudaSuccess);
-                          }))
+        EXPECT_TRUE(waits(
+            gate,
+            [&] {
+                EXPECT_EQ(cudaMemcpyAsync(destination.data(), source.data(), 1 * MiB, cudaMemcpyHostToHost, stream),
+                          cudaSuccess);
+            },
+            kSoon))
             << from << " to " << to;
         EXPECT_EQ(destination[1 * MiB - 1], 3);
     }

@@ -54,14 +54,14 @@ void launch_empty(cudaStream_t stream) {
     conformance_empty<<<1, 1, 0, stream>>>();
 }
 
-bool waits(Gate& gate, const std::function<void()>& call) {
+bool waits(Gate& gate, const std::function<void()>& call, std::chrono::milliseconds deadline) {
     std::mutex mutex;
     std::condition_variable changed;
     bool returned = false;
     bool waited = false;
     std::thread opener([&] {
         std::unique_lock lock(mutex);
-        waited = !changed.wait_for(lock, kDeadline, [&] { return returned; });
+        waited = !changed.wait_for(lock, deadline, [&] { return returned; });
         gate.open();
     });
     call();

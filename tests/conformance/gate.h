@@ -16,7 +16,10 @@
 
 namespace conformance {
 
-constexpr auto kDeadline = std::chrono::seconds(2);
+constexpr auto kDeadline = std::chrono::milliseconds(2000);
+// For a call that is expected to wait: so short a deadline can only make such a test pass wrongly, on a machine where a
+// call that does not wait (0.2 ms at most on an H200's host) takes longer than this.
+constexpr auto kSoon = std::chrono::milliseconds(300);
 
 class Gate {
   public:
@@ -42,7 +45,7 @@ const void* symbol();
 void launch_empty(cudaStream_t stream);
 
 // Whether `call` waits while the gate is closed. The gate is open afterwards.
-bool waits(Gate& gate, const std::function<void()>& call);
+bool waits(Gate& gate, const std::function<void()>& call, std::chrono::milliseconds deadline = kDeadline);
 
 // How many of at most `limit` calls return while the gate is closed: the number that had returned when no further one
 // did for a second.

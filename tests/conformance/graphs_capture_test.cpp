@@ -169,7 +169,8 @@ class LaunchOfACopy : public testing::Test {
         bool waited = false;
         char arrived = 0;
     };
-    static Behaviour launch(Kind kind, std::size_t size, cudaMemcpyKind direction) {
+    static Behaviour launch(Kind kind, std::size_t size, cudaMemcpyKind direction,
+                            std::chrono::milliseconds deadline = kDeadline) {
         HostMemory host(kind, size);
         DeviceMemory device(size);
         Stream stream;
@@ -192,11 +193,14 @@ class LaunchOfACopy : public testing::Test {
         {
             Gate gate;
             gate.close_in(stream);
-            seen.waited = waits(gate, [&] {
-                EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
-                if (up)
-                    std::memset(host.data(), 2, size);
-            });
+            seen.waited = waits(
+                gate,
+                [&] {
+                    EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+                    if (up)
+                        std::memset(host.data(), 2, size);
+                },
+                deadline);
             EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
         }
         seen.arrived = up ? first_byte(device) : host[0];
@@ -215,14 +219,14 @@ TEST_F(LaunchOfACopy, FromPageableMemoryIsASnapshotOfTheLaunch) {
 }
 
 TEST_F(LaunchOfACopy, FromPageableMemoryWaitsWhenItIsTooLargeToBeStaged) {
-    const Behaviour seen = launch(Kind::pageable, 16 << 20, cudaMemcpyHostToDevice);
+    const Behaviour seen = launch(Kind::pageable, 16 << 20, cudaMemcpyHostToDevice, kSoon);
     EXPECT_TRUE(seen.waited);
     EXPECT_EQ(seen.arrived, 1);
 }
 
 TEST_F(LaunchOfACopy, ToPageableMemoryWaitsAtEverySize) {
     for (const std::size_t size : {4ul << 10, 1ul << 20, 16ul << 20}) {
-        const Behaviour seen = launch(Kind::pageable, size, cudaMemcpyDeviceToHost);
+        const Behaviour seen = launch(Kind::pageable, size, cudaMemcpyDeviceToHost, kSoon);
         EXPECT_TRUE(seen.waited) << size;
         EXPECT_EQ(seen.arrived, 7) << size;
     }
