@@ -29,6 +29,7 @@ struct Side {
     std::uint64_t span;
     MemoryClass known;  // none: ask
     bool host;
+    bool unified = false;
 };
 
 Side side_of(unsigned type, const void* host, std::uint64_t device, const void* array, const Box& box) noexcept {
@@ -37,25 +38,27 @@ Side side_of(unsigned type, const void* host, std::uint64_t device, const void* 
         case cuda_abi::kHost:
             return {reinterpret_cast<std::uintptr_t>(host) + offset_of(box), span, MemoryClass::none, true};
         case cuda_abi::kDevice:
-            return {static_cast<std::uintptr_t>(device + offset_of(box)), span, MemoryClass::device, false};
+            return {static_cast<std::uintptr_t>(device + offset_of(box)), span, MemoryClass::none, false};
         case cuda_abi::kArray:
             return {reinterpret_cast<std::uintptr_t>(array), span, MemoryClass::array, false};
         default:
-            return {static_cast<std::uintptr_t>(device + offset_of(box)), span, MemoryClass::none, false};
+            return {static_cast<std::uintptr_t>(device + offset_of(box)), span, MemoryClass::none, false, true};
     }
 }
 
-// Host memory given as such is the host's side; unified addresses are asked for.
+// Host memory given as such is the host's side where the other is given as the device's or as an array. Device
+// addresses alone say nothing: page-locked memory has them too.
 Direction direction_of(const Side& source, const Side& destination) noexcept {
-    const bool source_known = source.host || source.known != MemoryClass::none;
-    const bool destination_known = destination.host || destination.known != MemoryClass::none;
-    if (!source_known || !destination_known) {
-        return Direction::unknown;
-    }
     if (source.host) {
-        return destination.host ? Direction::host_to_host : Direction::host_to_device;
+        return destination.host      ? Direction::host_to_host
+               : destination.unified ? Direction::unknown
+                                     : Direction::host_to_device;
     }
-    return destination.host ? Direction::device_to_host : Direction::device_to_device;
+    if (destination.host) {
+        return source.unified ? Direction::unknown : Direction::device_to_host;
+    }
+    return source.known == MemoryClass::array && destination.known == MemoryClass::array ? Direction::device_to_device
+                                                                                         : Direction::unknown;
 }
 
 CopyArguments between(const Side& source, const Side& destination, std::uint64_t bytes) noexcept {
@@ -106,7 +109,7 @@ Side side_of(const cuda_abi::BatchOperand& operand, const cuda_abi::Extent& exte
                   times(extent.width, element),
                   extent.height,
                   extent.depth};
-    return {static_cast<std::uintptr_t>(operand.pointer.address), span_of(box), MemoryClass::none, false};
+    return {static_cast<std::uintptr_t>(operand.pointer.address), span_of(box), MemoryClass::none, false, true};
 }
 
 }  // namespace

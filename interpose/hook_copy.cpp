@@ -24,8 +24,8 @@ Direction direction_of_kind(int kind) noexcept {
             return Direction::host_to_device;
         case 2:
             return Direction::device_to_host;
-        case 3:
-            return Direction::device_to_device;
+        case 3:  // says nothing: page-locked host memory has device addresses too, and frameworks copy it like that
+            return Direction::unknown;
         default:
             return Direction::unknown;
     }

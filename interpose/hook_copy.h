@@ -63,7 +63,8 @@ bool is_offender(const report::Memory& destination, const report::Memory& source
 // cannot be asked.
 std::uint64_t element_bytes_of(const cuda_abi::BatchCopy3D& copy) noexcept;
 
-// cudaMemcpyKind: 0 host to host, 1 host to device, 2 device to host, 3 device to device, 4 default.
+// cudaMemcpyKind: 0 host to host, 1 host to device, 2 device to host, 3 device to device, 4 default. The last two are worked out from
+// the pointers.
 report::Direction direction_of_kind(int kind) noexcept;
 // What a stream argument means. Handles 1 and 2 are the legacy and the per-thread default stream.
 inline report::StreamKind stream_kind(Api api, void* stream) noexcept {

@@ -103,7 +103,7 @@ inline int hook_d2d(Api api, Caller caller, Address dst, Address src, Size bytes
 template <class Address, class Size>
 inline int hook_d2d_async(Api api, Caller caller, Address dst, Address src, Size bytes, void* stream) {
     return copy_through<int(Address, Address, Size, void*)>(
-        api, caller, async_copy_of(dst, src, bytes, Direction::device_to_device, stream), dst, src, bytes, stream);
+        api, caller, async_copy_of(dst, src, bytes, Direction::unknown, stream), dst, src, bytes, stream);
 }
 
 // Arrays are named by their handle; the offset is in bytes.
@@ -122,13 +122,13 @@ inline CopyArguments async_of(CopyArguments copy, void* stream) {
 template <class Address, class Size>
 inline int hook_d2a(Api api, Caller caller, void* array, Size offset, Address src, Size bytes) {
     return copy_through<int(void*, Size, Address, Size)>(
-        api, caller, array_copy(address_of(array), src, bytes, Direction::device_to_device, true, false), array, offset,
+        api, caller, array_copy(address_of(array), src, bytes, Direction::unknown, true, false), array, offset,
         src, bytes);
 }
 template <class Address, class Size>
 inline int hook_a2d(Api api, Caller caller, Address dst, void* array, Size offset, Size bytes) {
     return copy_through<int(Address, void*, Size, Size)>(
-        api, caller, array_copy(dst, address_of(array), bytes, Direction::device_to_device, false, true), dst, array,
+        api, caller, array_copy(dst, address_of(array), bytes, Direction::unknown, false, true), dst, array,
         offset, bytes);
 }
 template <class Size>
@@ -210,12 +210,12 @@ inline int hook_driver_copy_async(Api api, Caller caller, std::uint64_t dst, std
 inline int hook_driver_peer(Api api, Caller caller, std::uint64_t dst, void* dst_context, std::uint64_t src,
                             void* src_context, std::size_t bytes) {
     return copy_through<int(std::uint64_t, void*, std::uint64_t, void*, std::size_t)>(
-        api, caller, copy_of(dst, src, bytes, Direction::device_to_device), dst, dst_context, src, src_context, bytes);
+        api, caller, copy_of(dst, src, bytes, Direction::unknown), dst, dst_context, src, src_context, bytes);
 }
 inline int hook_driver_peer_async(Api api, Caller caller, std::uint64_t dst, void* dst_context, std::uint64_t src,
                                   void* src_context, std::size_t bytes, void* stream) {
     return copy_through<int(std::uint64_t, void*, std::uint64_t, void*, std::size_t, void*)>(
-        api, caller, async_copy_of(dst, src, bytes, Direction::device_to_device, stream), dst, dst_context, src,
+        api, caller, async_copy_of(dst, src, bytes, Direction::unknown, stream), dst, dst_context, src,
         src_context, bytes, stream);
 }
 

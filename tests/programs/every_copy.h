@@ -74,6 +74,8 @@ struct Memory {
     std::uint64_t managed = 0;
     void* array = nullptr;  // 64 x 64 elements of 4 bytes
     void* array2 = nullptr;
+    void* line = nullptr;  // arrays of one dimension, kBytes long
+    void* line2 = nullptr;
     void* stream = nullptr;
     void* context = nullptr;
     const void* symbol = nullptr;  // runtime form: a device symbol of kBytes

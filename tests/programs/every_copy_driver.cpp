@@ -142,7 +142,20 @@ BODY(driver_copy) {
 BODY(driver_copy_async) {
     any_ends(api, [&](std::uint64_t dst, std::uint64_t src) { return f(dst, src, kBytes, g_memory.stream); });
 }
+// "Device to device" of page-locked memory, which has device addresses too: how frameworks upload and download.
+template <class Call>
+void by_device_address(Name api, Call&& call) {
+    for (const Host& host : g_memory.hosts) {
+        if (std::strcmp(host.kind, "pinned") == 0 || std::strcmp(host.kind, "registered") == 0) {
+            once(api, "copy", "host-to-device", host.kind, "device", kBytes,
+                 call(g_memory.device, address(host.memory)));
+            once(api, "copy", "device-to-host", "device", host.kind, kBytes,
+                 call(address(host.memory), g_memory.device));
+        }
+    }
+}
 BODY(driver_d2d) {
+    by_device_address(api, [&](std::uint64_t dst, std::uint64_t src) { return f(dst, src, kBytes); });
     once(api, "copy", "device-to-device", "device", "device", kBytes, f(g_memory.device2, g_memory.device, kBytes));
 }
 BODY(driver_d2d_v1) {
@@ -150,6 +163,7 @@ BODY(driver_d2d_v1) {
          f(low(g_memory.device2), low(g_memory.device), kLowBytes));
 }
 BODY(driver_d2d_async) {
+    by_device_address(api, [&](std::uint64_t dst, std::uint64_t src) { return f(dst, src, kBytes, g_memory.stream); });
     once(api, "copy", "device-to-device", "device", "device", kBytes,
          f(g_memory.device2, g_memory.device, kBytes, g_memory.stream));
 }
@@ -166,60 +180,59 @@ BODY(driver_peer_async) {
          f(g_memory.device2, g_memory.context, g_memory.device, g_memory.context, kBytes, g_memory.stream));
 }
 
-// ---- Arrays
+// ---- Arrays of one dimension
 
 BODY(driver_d2a) {
-    once(api, "copy", "device-to-device", "device", "array", kBytes, f(g_memory.array, 0, g_memory.device, kBytes));
+    once(api, "copy", "device-to-device", "device", "array", kBytes, f(g_memory.line, 0, g_memory.device, kBytes));
 }
 BODY(driver_d2a_v1) {
     once(api, "copy", "device-to-device", "device", "array", kBytes,
-         f(g_memory.array, 0, low(g_memory.device), kLowBytes));
+         f(g_memory.line, 0, low(g_memory.device), kLowBytes));
 }
 BODY(driver_a2d) {
-    once(api, "copy", "device-to-device", "array", "device", kBytes, f(g_memory.device, g_memory.array, 0, kBytes));
+    once(api, "copy", "device-to-device", "array", "device", kBytes, f(g_memory.device, g_memory.line, 0, kBytes));
 }
 BODY(driver_a2d_v1) {
     once(api, "copy", "device-to-device", "array", "device", kBytes,
-         f(low(g_memory.device), g_memory.array, 0, kLowBytes));
+         f(low(g_memory.device), g_memory.line, 0, kLowBytes));
 }
 BODY(driver_a2a) {
-    once(api, "copy", "device-to-device", "array", "array", kBytes, f(g_memory.array2, 0, g_memory.array, 0, kBytes));
+    once(api, "copy", "device-to-device", "array", "array", kBytes, f(g_memory.line2, 0, g_memory.line, 0, kBytes));
 }
 BODY(driver_a2a_v1) {
-    once(api, "copy", "device-to-device", "array", "array", kBytes,
-         f(g_memory.array2, 0, g_memory.array, 0, kLowBytes));
+    once(api, "copy", "device-to-device", "array", "array", kBytes, f(g_memory.line2, 0, g_memory.line, 0, kLowBytes));
 }
 BODY(driver_h2a) {
     each_host(api, "host-to-device", nullptr, "array", kBytes,
-              [&](const Host& host) { return f(g_memory.array, 0, host.memory, kBytes); });
+              [&](const Host& host) { return f(g_memory.line, 0, host.memory, kBytes); });
 }
 BODY(driver_h2a_v1) {
     each_host(api, "host-to-device", nullptr, "array", kBytes,
-              [&](const Host& host) { return f(g_memory.array, 0, host.memory, kLowBytes); });
+              [&](const Host& host) { return f(g_memory.line, 0, host.memory, kLowBytes); });
 }
 BODY(driver_h2a_async) {
     each_host(api, "host-to-device", nullptr, "array", kBytes,
-              [&](const Host& host) { return f(g_memory.array, 0, host.memory, kBytes, g_memory.stream); });
+              [&](const Host& host) { return f(g_memory.line, 0, host.memory, kBytes, g_memory.stream); });
 }
 BODY(driver_h2a_async_v1) {
     each_host(api, "host-to-device", nullptr, "array", kBytes,
-              [&](const Host& host) { return f(g_memory.array, 0, host.memory, kLowBytes, g_memory.stream); });
+              [&](const Host& host) { return f(g_memory.line, 0, host.memory, kLowBytes, g_memory.stream); });
 }
 BODY(driver_a2h) {
     each_host(api, "device-to-host", "array", nullptr, kBytes,
-              [&](const Host& host) { return f(host.memory, g_memory.array, 0, kBytes); });
+              [&](const Host& host) { return f(host.memory, g_memory.line, 0, kBytes); });
 }
 BODY(driver_a2h_v1) {
     each_host(api, "device-to-host", "array", nullptr, kBytes,
-              [&](const Host& host) { return f(host.memory, g_memory.array, 0, kLowBytes); });
+              [&](const Host& host) { return f(host.memory, g_memory.line, 0, kLowBytes); });
 }
 BODY(driver_a2h_async) {
     each_host(api, "device-to-host", "array", nullptr, kBytes,
-              [&](const Host& host) { return f(host.memory, g_memory.array, 0, kBytes, g_memory.stream); });
+              [&](const Host& host) { return f(host.memory, g_memory.line, 0, kBytes, g_memory.stream); });
 }
 BODY(driver_a2h_async_v1) {
     each_host(api, "device-to-host", "array", nullptr, kBytes,
-              [&](const Host& host) { return f(host.memory, g_memory.array, 0, kLowBytes, g_memory.stream); });
+              [&](const Host& host) { return f(host.memory, g_memory.line, 0, kLowBytes, g_memory.stream); });
 }
 
 // ---- Strided
@@ -496,7 +509,10 @@ void prepare() {
         unsigned channels = 1;
     } descriptor;
     worked(cuArrayCreate_v2(&g_memory.array, &descriptor), "cuArrayCreate", "");
-    worked(cuArrayCreate_v2(&g_memory.array2, &descriptor), "cuArrayCreate", "");
+    descriptor.width = kBytes / 4;
+    descriptor.height = 0;
+    worked(cuArrayCreate_v2(&g_memory.line, &descriptor), "cuArrayCreate", "");
+    worked(cuArrayCreate_v2(&g_memory.line2, &descriptor), "cuArrayCreate", "");
     void* pinned = nullptr;
     worked(cuMemHostAlloc(&pinned, kRoom, 0), "cuMemHostAlloc", "");
     worked(cuMemAllocManaged(&g_memory.managed, kRoom, 1), "cuMemAllocManaged", "");

@@ -111,18 +111,6 @@ void captured() {
     expect("captured_upload copy host-to-device pageable", 5);
     expect("captured_download copy device-to-host pinned", 5);
     expect("captured_fill fill none none", 5);
-    // Launched into a capture it becomes a child graph and copies nothing; that graph's launches do.
-    CUgraph outer = nullptr;
-    CHECK(cuStreamBeginCapture(g_stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    CHECK(cuGraphLaunch(executable, g_stream));
-    CHECK(cuStreamEndCapture(g_stream, &outer));
-    CUgraphExec outer_executable = instantiate(outer);
-    launch(outer_executable, 2);
-    expect("captured_upload copy host-to-device pageable", 2);
-    expect("captured_download copy device-to-host pinned", 2);
-    expect("captured_fill fill none none", 2);
-    CHECK(cuGraphExecDestroy(outer_executable));
-    CHECK(cuGraphDestroy(outer));
     CHECK(cuGraphExecDestroy(executable));
     CHECK(cuGraphDestroy(graph));
 }
