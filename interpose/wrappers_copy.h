@@ -97,7 +97,7 @@ inline int hook_d2h_async(Api api, Caller caller, void* dst, Address src, Size b
 }
 template <class Address, class Size>
 inline int hook_d2d(Api api, Caller caller, Address dst, Address src, Size bytes) {
-    return copy_through<int(Address, Address, Size)>(api, caller, copy_of(dst, src, bytes, Direction::device_to_device),
+    return copy_through<int(Address, Address, Size)>(api, caller, copy_of(dst, src, bytes, Direction::unknown),
                                                      dst, src, bytes);
 }
 template <class Address, class Size>
