@@ -118,6 +118,18 @@ Direction direction_of(const End& to, const End& from) {
     return host(to) ? Direction::d2h : Direction::d2d;
 }
 
+// A profiler counts page-locked memory as the host's even where the call names it by its device address (measured:
+// H200, driver 580.159.04, CUPTI under JAX and Thrust).
+Direction counted_direction(const End& to, const End& from) {
+    const auto on_host = [](const End& end) {
+        const Span& span = end.region.span;
+        return host(end) || span.pageable() || (span.range && span.range->pinned_host());
+    };
+    if (on_host(from))
+        return on_host(to) ? Direction::h2h : Direction::h2d;
+    return on_host(to) ? Direction::d2h : Direction::d2d;
+}
+
 CUresult check_device_access(const Span& span) {
     return span.pageable() && !settings().host_page_tables ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
@@ -151,7 +163,7 @@ CUresult copy(const StreamPtr& stream, const End& to_end, const End& from_end, H
     if (wait == HostWait::synchronous && capture_forbids(stream->context))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (!captured)
-        count_copy(direction, to.bytes);
+        count_copy(counted_direction(to_end, from_end), to.bytes);
 
     if (captured && description) {
         const auto node = capture_node(stream, MemcpyNode{*description, stream->context});

@@ -26,6 +26,8 @@ struct End {
 enum class SourceOrder { usual, stream, during_call, any };
 
 Direction direction_of(const End& to, const End& from);
+// As a profiler counts it.
+Direction counted_direction(const End& to, const End& from);
 
 // CUDA_ERROR_INVALID_VALUE for pageable memory where an entry point asks for memory of the device, unless the device
 // shares the host's page tables.

@@ -84,7 +84,7 @@ void run_copy(const CUDA_MEMCPY3D& copy) {
     End to, from;
     if (resolve(copy, &to, &from) != CUDA_SUCCESS)
         return;
-    count_copy(direction_of(to, from), to.region.bytes);
+    count_copy(counted_direction(to, from), to.region.bytes);
     transfer(to.region, 0, from.region, 0, to.region.bytes, direction_of(to, from));
 }
 
