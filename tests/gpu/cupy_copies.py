@@ -36,7 +36,7 @@ def main():
         twin.data.memset_async(0, 4, stream)
     stream.synchronize()
     back = twin.get()
-    ok = ok and bool((back[1:] == host[1:]).all()) and back[0] == 0
+    ok = ok and bool((back[1:] == host[1:]).all()) and bool(back[0] == 0)
     print(json.dumps({"cupy": cupy.__version__, "ok": ok}))
     return 0 if ok else 1
 

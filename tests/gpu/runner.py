@@ -48,22 +48,25 @@ class Runner:
             return {"CUDA_INJECTION64_PATH": self.counter, "CUPTI_COUNT_OUT": os.path.join(folder, "cupti-%p.json")}
         return {}
 
-    def run(self, command, folder, variables):
+    def run(self, command, folder, variables, timeout=None):
+        """timeout: in seconds; none: the runner's own."""
         environment = dict(os.environ, LD_LIBRARY_PATH=self.libraries, **variables)
         begin = time.monotonic()
         try:
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, errors="replace",
-                                  timeout=self.timeout, check=False)
+                                  timeout=timeout or self.timeout, check=False)
             status, out, err = done.returncode, done.stdout, done.stderr
-        except subprocess.TimeoutExpired:
-            status, out, err = "timeout", "", ""
+        except subprocess.TimeoutExpired as expired:
+            status = "timeout"
+            out, err = (text if isinstance(text, str) else (text or b"").decode(errors="replace")
+                        for text in (expired.stdout, expired.stderr))
         return {"status": status, "stdout": out, "stderr": err, "seconds": round(time.monotonic() - begin, 3)}
 
-    def execute(self, command, folder, hooked):
+    def execute(self, command, folder, hooked, timeout=None):
         variables = {}
         if hooked:
             variables = dict(self.counting(folder), LD_PRELOAD=self.tool, PINCHECK_OPTIONS=f"output={folder}/%p.pcr")
-        return self.run(command, folder, variables)
+        return self.run(command, folder, variables, timeout)
 
     def reference(self, folder):
         """Copies by direction as somebody else counted them, or why there are none."""

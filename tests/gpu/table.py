@@ -46,6 +46,8 @@ def main():
             result = json.load(file)
         print(f"\nResults of {sum(run['lines'] for run in result['runs'])} calls with and without the tool: "
               f"{result['verdict']}.")
+        if result.get("not_run"):
+            print("Not run: " + "; ".join(result["not_run"]) + ".")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ using namespace report;
 Command calls(const std::string& program, std::vector<std::string> more = {}) {
     Command command;
     command.arguments = {program_path(program)};
+    if (program.starts_with("same_calls_driver")) {
+        more.insert(more.begin(), "in-callback");
+    }
     command.arguments.insert(command.arguments.end(), more.begin(), more.end());
     return command;
 }
