@@ -1,5 +1,7 @@
 // 2D and 3D copies and copies of arrays: where the bytes go, and which calls hold the host behind a kernel that runs in
 // their stream.
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -41,8 +43,22 @@ std::vector<char> only(const Box& box, const std::vector<char>& from) {
     return bytes;
 }
 
-std::vector<char> contents(const HostMemory& memory) {
-    return {memory.data(), memory.data() + kSize};
+// Where the memory differs first, and how.
+testing::AssertionResult holds_bytes(const HostMemory& memory, const std::vector<char>& expected) {
+    std::size_t at = kSize, last = 0, count = 0;
+    for (std::size_t i = 0; i < kSize; ++i) {
+        if (memory[i] == expected[i])
+            continue;
+        at = std::min(at, i);
+        last = i;
+        ++count;
+    }
+    if (count == 0)
+        return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "byte " << at << " (x " << at % kPitch << ", y " << at / kPitch % kRows
+                                       << ", z " << at / kPitch / kRows << ") is " << static_cast<int>(memory[at])
+                                       << ", expected " << static_cast<int>(expected[at]) << "; " << count
+                                       << " bytes differ, the last one is byte " << last;
 }
 
 cudaPitchedPtr pitched(char* memory) {
@@ -85,7 +101,7 @@ TEST_P(StridedCopy, OfARectangle) {
                               cudaMemcpyHostToDevice, stream_));
     CUDA_OK(cudaMemcpy2DAsync(result_.data(), kPitch, device_, kPitch, kPitch, kRows, cudaMemcpyDeviceToHost, stream_));
     CUDA_OK(cudaStreamSynchronize(stream_));
-    EXPECT_EQ(contents(result_), only(kFlat, bytes_));
+    EXPECT_TRUE(holds_bytes(result_, only(kFlat, bytes_)));
 }
 
 TEST_P(StridedCopy, OfARectangleChangesThePitch) {
@@ -103,14 +119,14 @@ TEST_P(StridedCopy, OfABox) {
     CUDA_OK(cudaMemcpy3DAsync(&p, stream_));
     CUDA_OK(cudaMemcpyAsync(result_.data(), device_, kSize, cudaMemcpyDeviceToHost, stream_));
     CUDA_OK(cudaStreamSynchronize(stream_));
-    EXPECT_EQ(contents(result_), only(kSolid, bytes_));
+    EXPECT_TRUE(holds_bytes(result_, only(kSolid, bytes_)));
     std::memset(result_.data(), 1, kSize);
     CUDA_OK(cudaMemcpy(device_, source_.data(), kSize, cudaMemcpyHostToDevice));
     p = solid(cudaMemcpyDefault);
     p.srcPtr = pitched(device_);
     p.dstPtr = pitched(result_.data());
     CUDA_OK(cudaMemcpy3D(&p));
-    EXPECT_EQ(contents(result_), only(kSolid, bytes_));
+    EXPECT_TRUE(holds_bytes(result_, only(kSolid, bytes_)));
 }
 
 TEST_P(StridedCopy, OfAnArraysRectangle) {
@@ -122,14 +138,16 @@ TEST_P(StridedCopy, OfAnArraysRectangle) {
     CUDA_OK(cudaMemcpy2DFromArrayAsync(result_.data(), kPitch, flat_, 0, 0, kPitch, kRows, cudaMemcpyDeviceToHost,
                                        stream_));
     CUDA_OK(cudaStreamSynchronize(stream_));
-    EXPECT_EQ(contents(result_), only(kFlat, bytes_));
+    EXPECT_TRUE(holds_bytes(result_, only(kFlat, bytes_)));
     CUDA_OK(cudaMemcpy2DArrayToArray(flat_, 0, 0, flat_, kFlat.x, kFlat.y, kFlat.width, 2, cudaMemcpyDeviceToDevice));
     CUDA_OK(cudaMemcpy2DFromArray(result_.data(), kPitch, flat_, 0, 0, kFlat.width, 2, cudaMemcpyDeviceToHost));
     for (std::size_t y = 0; y < 2; ++y)
         EXPECT_EQ(std::memcmp(result_.data() + y * kPitch, &bytes_[at + y * kPitch], kFlat.width), 0) << y;
 }
 
-// Offsets and extent of an array are in its elements, those of a pointer in bytes.
+// The extent and the array's offsets are in elements of the array. The pointer leads to the box's first byte: with an
+// offset in x instead, in bytes as cudaMemcpy3D documents it ("the element of a host or device pointer is assumed to be
+// unsigned char"), this test failed on an H200 with driver 580.159.04. The next test prints the unit.
 TEST_P(StridedCopy, OfAnArraysBox) {
     cudaMemcpy3DParms all{};
     all.srcPtr = pitched(result_.data());
@@ -137,8 +155,10 @@ TEST_P(StridedCopy, OfAnArraysBox) {
     all.extent = {kPitch / 4, kRows, kSlices};
     all.kind = cudaMemcpyHostToDevice;
     CUDA_OK(cudaMemcpy3D(&all));
+    CUDA_OK(cudaDeviceSynchronize());
     cudaMemcpy3DParms p = solid(cudaMemcpyHostToDevice);
-    p.srcPtr = pitched(source_.data());
+    p.srcPtr = pitched(source_.data() + kSolid.x);
+    p.srcPos.x = 0;
     p.dstArray = solid_;
     p.dstPos.x /= 4;
     p.extent.width /= 4;
@@ -150,7 +170,34 @@ TEST_P(StridedCopy, OfAnArraysBox) {
     all.extent = {kPitch / 4, kRows, kSlices};
     all.kind = cudaMemcpyDeviceToHost;
     CUDA_OK(cudaMemcpy3D(&all));
-    EXPECT_EQ(contents(result_), only(kSolid, bytes_));
+    EXPECT_TRUE(holds_bytes(result_, only(kSolid, bytes_)));
+}
+
+// Not documented well enough: asserts nothing but that the copies succeed. The offset of the pointer is in bytes, or in
+// elements of the array.
+TEST_P(StridedCopy, PrintsTheUnitOfAPointersOffsetBesideAnArray) {
+    for (std::size_t i = 0; i < kPitch; ++i)
+        source_[i] = static_cast<char>(i);
+    cudaMemcpy3DParms p{};
+    p.srcPtr = pitched(source_.data());
+    p.srcPos.x = 8;
+    p.dstArray = solid_;
+    p.extent = {4, 1, 1};
+    p.kind = cudaMemcpyHostToDevice;
+    CUDA_OK(cudaMemcpy3D(&p));
+    CUDA_OK(cudaDeviceSynchronize());
+    cudaMemcpy3DParms back{};
+    back.srcArray = solid_;
+    back.dstPtr = pitched(result_.data());
+    back.dstPos.x = 8;
+    back.extent = {4, 1, 1};
+    back.kind = cudaMemcpyDeviceToHost;
+    CUDA_OK(cudaMemcpy3D(&back));
+    std::size_t first = 0;
+    while (first < kPitch && result_[first] == 1)
+        ++first;
+    std::printf("[ not documented ] an offset of 8 beside an array of 4-byte elements: written at %zu, read from %d\n",
+                first, first < kPitch ? static_cast<int>(result_[first]) : -1);
 }
 
 TEST_P(StridedCopy, OfAWholeArrayByTheOldFunctions) {
