@@ -371,6 +371,19 @@ TEST_F(Arrays, TakeAndGiveLines) {
     EXPECT_EQ(std::memcmp(back.data(), &source_[100], 4), 0) << "the first versions";
 }
 
+TEST_F(Arrays, WithRowsAreNoLines) {
+    std::vector<unsigned char> back(64, 1);
+    EXPECT_EQ(cuMemcpyHtoA_v2(array_, 0, source_.data(), 64), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemcpyHtoAAsync_v2(array_, 0, pinned_, 64, stream_), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemcpyAtoH_v2(back.data(), array_, 0, 64), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemcpyAtoHAsync_v2(pinned_, array_, 0, 64, stream_), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemcpyAtoD_v2(device_, array_, 0, 64), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemcpyDtoA_v2(array_, 0, device_, 64), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemcpyAtoA_v2(array_, 0, line_, 0, 64), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemcpyAtoA_v2(line_, 0, array_, 0, 64), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(back, std::vector<unsigned char>(64, 1));
+}
+
 TEST_F(Copies, PeersOfOneDevice) {
     int can = 7;
     EXPECT_EQ(cuDeviceCanAccessPeer(&can, 0, 0), CUDA_SUCCESS);

@@ -130,6 +130,8 @@ CUresult array_region(const Array& array, std::size_t x, std::size_t y, std::siz
 }
 
 CUresult array_line(const Array& array, std::size_t offset, std::size_t size, Region* out) {
+    if (array.descriptor.Height != 0)
+        return CUDA_ERROR_INVALID_VALUE;
     if (offset % array.element || size % array.element || offset > array.bytes() || size > array.bytes() - offset)
         return CUDA_ERROR_INVALID_VALUE;
     const auto base = reinterpret_cast<std::uintptr_t>(array.memory);
