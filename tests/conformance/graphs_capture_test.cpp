@@ -75,6 +75,20 @@ TEST_F(CapturedGraphs, NodesOfACaptureDescribeWhatWasCaptured) {
     EXPECT_EQ(other_host_[0], 5);
 }
 
+// Not documented; measured: H200, driver 580.159.04.
+TEST_F(CapturedGraphs, ALaunchInsideACaptureInvalidatesIt) {
+    add_upload(host_.data(), device_);
+    instantiate();
+    CUDA_OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+    EXPECT_EQ(cudaGraphLaunch(executable_, stream_), cudaErrorStreamCaptureUnsupported);
+    cudaGraph_t captured = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream_, &captured), cudaErrorStreamCaptureInvalidated);
+    EXPECT_EQ(captured, nullptr);
+    cudaGetLastError();
+    run();
+    EXPECT_EQ(first_byte(device_), 1) << "outside it launches as before";
+}
+
 TEST_F(CapturedGraphs, CaptureAcrossStreamsKeepsTheDependencies) {
     Stream side;
     cudaEvent_t fork = nullptr, joined = nullptr;

@@ -59,23 +59,6 @@ void flatten(const std::vector<ExecutableNode>& nodes, std::vector<const Executa
     }
 }
 
-// A launch in a capturing stream becomes a child graph.
-std::shared_ptr<Graph> as_graph(const std::vector<ExecutableNode>& nodes) {
-    auto graph = std::make_shared<Graph>();
-    for (const ExecutableNode& node : nodes) {
-        NodeParams params = node.params;
-        if (std::holds_alternative<ChildNode>(params))
-            params = ChildNode{as_graph(node.children)};
-        if (!node.enabled)
-            params = EmptyNode{};
-        std::vector<GraphNode*> dependencies;
-        for (const std::size_t index : node.dependencies)
-            dependencies.push_back(graph->nodes[index].get());
-        graph->add(std::move(params), dependencies);
-    }
-    return graph;
-}
-
 bool one_dimensional(const CUDA_MEMCPY3D& copy) {
     return copy.Height <= 1 && copy.Depth <= 1;
 }
@@ -146,11 +129,9 @@ std::unique_ptr<Executable> instantiate(const Graph& graph, unsigned long long f
 }
 
 CUresult launch(const StreamPtr& stream, Executable& executable) {
-    if (capturing(stream)) {
-        const auto captured = capture_node(stream, ChildNode{as_graph(executable.nodes)});
-        return captured ? *captured : CUDA_ERROR_ILLEGAL_STATE;
-    }
-    if (const CUresult result = check_issue(stream); result != CUDA_SUCCESS)
+    // A capturing stream refuses a launch as it refuses a wait, and the capture is invalid from then on (measured:
+    // H200, driver 580.159.04, mode global).
+    if (const CUresult result = check_wait(stream); result != CUDA_SUCCESS)
         return result;
     std::vector<const ExecutableNode*> nodes;
     flatten(executable.nodes, &nodes);
