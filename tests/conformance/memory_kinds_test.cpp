@@ -1,15 +1,14 @@
-// Pools, virtual memory, managed and page-locked memory: what is documented about them is asserted. What the driver
-// says about pointers into them beyond that is printed as a table, so that a run on a device tells it; rows marked "not
-// documented" assert nothing.
+// Pools, virtual memory, managed and page-locked memory: what is documented about them, and what the driver says about
+// pointers into them beyond that, as measured (pointer_answers.h). Rows marked "not documented" assert nothing.
 #include <cstdio>
 #include <cstring>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "driver_library.h"
 #include "gate.h"
 #include "host_memory.h"
+#include "pointer_answers.h"
 
 using namespace conformance;
 
@@ -19,81 +18,12 @@ CUdeviceptr address(const void* pointer) {
     return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
-// One value of the plural call as text, or the error; "-" when it succeeded without writing.
-template <typename T>
-std::string answer(CUpointer_attribute which, CUdeviceptr pointer) {
-    T value;
-    std::memset(&value, 0xA5, sizeof value);
-    const T unwritten = value;
-    void* where = &value;
-    CUresult result = DRIVER(cuPointerGetAttributes)(1, &which, &where, pointer);
-    if (result != CUDA_SUCCESS)
-        return "error " + std::to_string(result);
-    if (std::memcmp(&value, &unwritten, sizeof value) == 0)
-        return "-";
-    char text[32];
-    std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
-    return text;
-}
-
-// A boolean, of which the driver may write the first byte only.
-std::string truth(CUpointer_attribute which, CUdeviceptr pointer) {
-    unsigned value = 0xA5;
-    void* where = &value;
-    const CUresult result = DRIVER(cuPointerGetAttributes)(1, &which, &where, pointer);
-    if (result != CUDA_SUCCESS)
-        return "error " + std::to_string(result);
-    return (value & 0xFF) == 0xA5 ? "-" : std::to_string(value & 0xFF);
-}
-
-struct Column {
-    const char* name;
-    std::string (*ask)(CUpointer_attribute, CUdeviceptr);
-    CUpointer_attribute which;
-};
-constexpr Column kColumns[] = {
-    {"type", answer<unsigned>, CU_POINTER_ATTRIBUTE_MEMORY_TYPE},
-    {"managed", truth, CU_POINTER_ATTRIBUTE_IS_MANAGED},
-    {"ordinal", answer<unsigned>, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL},
-    {"context", answer<unsigned long long>, CU_POINTER_ATTRIBUTE_CONTEXT},
-    {"device ptr", answer<unsigned long long>, CU_POINTER_ATTRIBUTE_DEVICE_POINTER},
-    {"host ptr", answer<unsigned long long>, CU_POINTER_ATTRIBUTE_HOST_POINTER},
-    {"start", answer<unsigned long long>, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR},
-    {"size", answer<unsigned long long>, CU_POINTER_ATTRIBUTE_RANGE_SIZE},
-    {"mapped", truth, CU_POINTER_ATTRIBUTE_MAPPED},
-    {"access", answer<unsigned>, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS},
-    {"pool", answer<unsigned long long>, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE},
-};
-
-// Not documented; asserts nothing.
-void print_answers(const char* kind, const void* pointer) {
-    std::printf("[ not documented ] %-28s %llx:", kind, static_cast<unsigned long long>(address(pointer)));
-    for (const Column& column : kColumns)
-        std::printf(" %s=%s", column.name, column.ask(column.which, address(pointer)).c_str());
-    cudaPointerAttributes attributes{};
-    const cudaError_t error = cudaPointerGetAttributes(&attributes, pointer);
-    std::printf(" runtime type=%d (error %d)", static_cast<int>(attributes.type), static_cast<int>(error));
-    unsigned flags = 0;
-    const CUresult on_flags = DRIVER(cuMemHostGetFlags)(&flags, const_cast<void*>(pointer));
-    std::printf(" host flags=%x (error %d)\n", flags, static_cast<int>(on_flags));
-    cudaGetLastError();
-}
-
 cudaMemPool_t pool_of(const void* pointer) {
     CUmemoryPool pool = nullptr;
     CUpointer_attribute which = CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
     void* where = &pool;
     EXPECT_EQ(DRIVER(cuPointerGetAttributes)(1, &which, &where, address(pointer)), CUDA_SUCCESS);
     return pool;
-}
-
-// What the driver says of host memory that it did not allocate as page-locked. Measured: H200, driver 580.159.04.
-void expect_host_memory(const void* pointer) {
-    unsigned type = 0, mapped = 0;
-    EXPECT_EQ(DRIVER(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(pointer)), CUDA_SUCCESS);
-    EXPECT_EQ(type, unsigned{CU_MEMORYTYPE_HOST});
-    EXPECT_EQ(DRIVER(cuPointerGetAttribute)(&mapped, CU_POINTER_ATTRIBUTE_MAPPED, address(pointer)), CUDA_SUCCESS);
-    EXPECT_EQ(mapped & 1, 1u);
 }
 
 // Whether a copy between the host's and the device's memory waits behind a gate, in either direction.
@@ -215,8 +145,8 @@ TEST_F(Pools, AttributesAreKept) {
     CUDA_OK(cudaMemPoolDestroy(pool));
 }
 
-// Host memory of a pool that the device was allowed to use: the driver knows it without a range or a device pointer,
-// and copies it as pageable memory. Measured: H200, driver 580.159.04.
+// Host memory of a pool that the device was allowed to use: the driver knows it without the begin of its range, and
+// copies it as pageable memory. Measured: H200, driver 580.159.04.
 void use_host_pool(cudaMemPool_t pool, const char* kind, cudaStream_t stream) {
     constexpr std::size_t size = 1 << 20;
     const cudaMemAccessDesc device{{cudaMemLocationTypeDevice, 0}, cudaMemAccessFlagsProtReadWrite};
@@ -224,18 +154,10 @@ void use_host_pool(cudaMemPool_t pool, const char* kind, cudaStream_t stream) {
     char* memory = nullptr;
     CUDA_OK(cudaMallocFromPoolAsync(reinterpret_cast<void**>(&memory), size, pool, stream));
     CUDA_OK(cudaStreamSynchronize(stream));
-    print_answers(kind, memory);
-    EXPECT_EQ(pool_of(memory), pool);
-    expect_host_memory(memory);
-    for (const auto which : {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_DEVICE_POINTER}) {
-        CUdeviceptr null = 0;  // written or left alone
-        void* where = &null;
-        CUpointer_attribute asked = which;
-        EXPECT_EQ(DRIVER(cuPointerGetAttributes)(1, &asked, &where, address(memory)), CUDA_SUCCESS);
-        EXPECT_EQ(null, 0u) << which;
-    }
-    unsigned flags = 0;
-    EXPECT_EQ(DRIVER(cuMemHostGetFlags)(&flags, memory), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(pool_of(memory), pool) << kind;
+    EXPECT_EQ(said_of(memory),
+              "type=1 managed=0 ordinal=0 context=0 device=pointer host=pointer start=0 size=100000 mapped=1 access=3 "
+              "pool=some runtime=1 flags=error 1");
     std::memset(memory, 7, size);
     DeviceMemory target(size);
     EXPECT_FALSE(upload_waits(target, memory, size, stream)) << "staged";
@@ -325,8 +247,13 @@ TEST_F(VirtualMemory, TwoMappingsInARowAreOneStretchOfMemory) {
     EXPECT_EQ(type, unsigned{CU_MEMORYTYPE_DEVICE});
     EXPECT_EQ(DRIVER(cuPointerGetAttribute)(&mapped, CU_POINTER_ATTRIBUTE_MAPPED, base), CUDA_SUCCESS);
     EXPECT_EQ(mapped & 1, 1u);
-    print_answers("virtual, device", reinterpret_cast<void*>(base));
-    print_answers("virtual, reserved only", reinterpret_cast<void*>(base + 3 * size));
+    EXPECT_EQ(said_of(reinterpret_cast<void*>(base)),
+              "type=2 managed=0 ordinal=0 context=0 device=pointer host=0 start=pointer size=800000 mapped=1 access=3 "
+              "pool=0 runtime=2 flags=3");
+    EXPECT_EQ(said_of(reinterpret_cast<void*>(base + 3 * size), 3 * size),
+              "type=0 managed=0 ordinal=fffffffe context=0 device=0 host=pointer start=base size=800000 mapped=0 "
+              "access=0 pool=0 runtime=0 flags=error 1")
+        << "reserved only";
 
     // A handle may go before its mapping; the address still leads to it.
     ASSERT_EQ(DRIVER(cuMemRetainAllocationHandle)(&seen, reinterpret_cast<void*>(base + size + 5)), CUDA_SUCCESS);
@@ -359,7 +286,12 @@ void use_host_memory(CUmemLocationType type, const char* kind) {
     const CUmemAccessDesc both[] = {{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
                                     {{type, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
     ASSERT_EQ(DRIVER(cuMemSetAccess)(base, size, both, 2), CUDA_SUCCESS);
-    print_answers(kind, reinterpret_cast<void*>(base));
+    EXPECT_EQ(size, 2u << 20) << kind;
+    EXPECT_EQ(
+        said_of(reinterpret_cast<void*>(base + 5), 5),
+        "type=1 managed=0 ordinal=0 context=0 device=pointer host=pointer start=base size=200000 mapped=1 access=3 "
+        "pool=0 runtime=1 flags=3")
+        << kind;
     auto* memory = reinterpret_cast<char*>(base);
     std::memset(memory, 8, size);
     DeviceMemory target(size);
@@ -368,24 +300,8 @@ void use_host_memory(CUmemLocationType type, const char* kind) {
     ASSERT_EQ(cudaMemcpy(memory, target, size, cudaMemcpyDefault), cudaSuccess);
     EXPECT_EQ(memory[size - 1], 5);
     Stream stream;
-    if (type == CU_MEM_LOCATION_TYPE_HOST_NUMA) {  // measured: H200, driver 580.159.04
-        EXPECT_EQ(size, 2u << 20);
-        expect_host_memory(memory);
-        CUdeviceptr start = 0;
-        std::size_t length = 0;
-        EXPECT_EQ(DRIVER(cuPointerGetAttribute)(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, base + 5), CUDA_SUCCESS);
-        EXPECT_EQ(DRIVER(cuPointerGetAttribute)(&length, CU_POINTER_ATTRIBUTE_RANGE_SIZE, base + 5), CUDA_SUCCESS);
-        EXPECT_EQ(start, base);
-        EXPECT_EQ(length, size);
-        unsigned flags = 0;
-        EXPECT_EQ(DRIVER(cuMemHostGetFlags)(&flags, memory), CUDA_SUCCESS);
-        EXPECT_EQ(flags, unsigned{CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP});
-        EXPECT_FALSE(upload_waits(target, memory, size, stream));
-        EXPECT_FALSE(download_waits(memory, target, size, stream));
-    } else {
-        std::printf("[ not documented ] %s: an upload %s for its stream\n", kind,
-                    upload_waits(target, memory, size, stream) ? "waits" : "does not wait");
-    }
+    EXPECT_FALSE(upload_waits(target, memory, size, stream)) << kind;
+    EXPECT_FALSE(download_waits(memory, target, size, stream)) << kind;
     CUDA_OK(cudaStreamSynchronize(stream));
     EXPECT_EQ(DRIVER(cuMemUnmap)(base, size), CUDA_SUCCESS);
     EXPECT_EQ(DRIVER(cuMemRelease)(handle), CUDA_SUCCESS);
@@ -409,25 +325,45 @@ TEST_F(VirtualMemory, PropertiesComeBack) {
     EXPECT_EQ(DRIVER(cuMemRelease)(handle), CUDA_SUCCESS);
 }
 
-// Nothing is asserted here: the table is the result.
-TEST(PointerAnswers, OfEveryKindOfMemory) {
-    for (const Kind kind :
-         {Kind::pageable, Kind::pinned, Kind::mapped, Kind::write_combined, Kind::registered, Kind::managed}) {
+TEST(PointerAnswers, OfPageableMemory) {
+    HostMemory memory(Kind::pageable, 8192);
+    EXPECT_EQ(said_of(memory.data() + 100, 100),
+              "type=0 managed=0 ordinal=fffffffe context=0 device=0 host=pointer start=- size=- mapped=0 access=0 "
+              "pool=0 runtime=0 flags=error 1");
+}
+
+TEST(PointerAnswers, OfPageLockedMemory) {
+    const std::string common =
+        "type=1 managed=0 ordinal=0 context=some device=pointer host=pointer start=base size=2000 mapped=1 access=3 "
+        "pool=0 runtime=1 flags=";
+    for (const Kind kind : {Kind::pinned, Kind::mapped, Kind::registered}) {
         HostMemory memory(kind, 8192);
-        std::ostringstream name;
-        name << kind;
-        print_answers(name.str().c_str(), memory.data() + 100);
+        EXPECT_EQ(said_of(memory.data() + 100, 100), common + "2") << kind;
     }
+    HostMemory write_combined(Kind::write_combined, 8192);
+    EXPECT_EQ(said_of(write_combined.data() + 100, 100), common + "6");
+}
+
+TEST(PointerAnswers, OfManagedMemory) {
+    HostMemory memory(Kind::managed, 8192);
+    EXPECT_EQ(said_of(memory.data() + 100, 100),
+              "type=2 managed=1 ordinal=0 context=some device=pointer host=pointer start=base size=2000 mapped=1 "
+              "access=3 pool=0 runtime=3 flags=2");
+}
+
+TEST(PointerAnswers, OfDeviceMemory) {
     DeviceMemory device(8192);
-    print_answers("device", device + 100);
+    EXPECT_EQ(said_of(device + 100, 100),
+              "type=2 managed=0 ordinal=0 context=some device=pointer host=0 start=base size=2000 mapped=1 access=3 "
+              "pool=0 runtime=2 flags=error 1");
     Stream stream;
     char* pooled = nullptr;
-    if (cudaMallocAsync(reinterpret_cast<void**>(&pooled), 8192, stream) == cudaSuccess) {
-        print_answers("pool on the device", pooled + 100);
-        cudaFreeAsync(pooled, stream);
-        cudaStreamSynchronize(stream);
-    }
-    cudaGetLastError();
+    CUDA_OK(cudaMallocAsync(reinterpret_cast<void**>(&pooled), 8192, stream));
+    EXPECT_EQ(said_of(pooled + 100, 100),
+              "type=2 managed=0 ordinal=0 context=0 device=pointer host=0 start=base size=2000 mapped=1 access=3 "
+              "pool=some runtime=2 flags=error 1");
+    CUDA_OK(cudaFreeAsync(pooled, stream));
+    CUDA_OK(cudaStreamSynchronize(stream));
 }
 
 }  // namespace

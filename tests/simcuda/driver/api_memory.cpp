@@ -247,16 +247,17 @@ SIM_EXPORT CUresult cuMemHostUnregister(void* address) {
 SIM_EXPORT CUresult cuMemHostGetFlags(unsigned* flags, void* address) {
     SIM_CONTEXT(cuMemHostGetFlags);
     const auto range = find_range(reinterpret_cast<std::uintptr_t>(address));
-    // Measured: H200, driver 580.159.04: a pool's host memory has no flags, a mapping of virtual addresses reads as
-    // portable.
-    if (!flags || !range || range->kind == Kind::device || range->pool_host())
+    // Measured: H200, driver 580.159.04: a pool's memory has no flags, a mapping of virtual addresses reads as
+    // portable, also one of device memory.
+    const bool mapping = range && range->reserved_size;
+    if (!flags || !range || (range->kind == Kind::device && !mapping) || range->pool_host())
         return CUDA_ERROR_INVALID_VALUE;
     *flags = CU_MEMHOSTALLOC_DEVICEMAP;
     if (range->kind == Kind::pinned)
         *flags |= range->flags;
     if (range->kind == Kind::registered)
         *flags |= range->flags & CU_MEMHOSTREGISTER_PORTABLE;
-    if (range->kind == Kind::host_located)
+    if (mapping)
         *flags |= CU_MEMHOSTALLOC_PORTABLE;
     return CUDA_SUCCESS;
 }

@@ -2,6 +2,7 @@
 // 580.159.04.
 #include "context.h"
 #include "memory.h"
+#include "virtual_memory.h"
 
 using namespace simcuda;
 
@@ -13,18 +14,25 @@ CUresult give(void* out, T value) {
     return CUDA_SUCCESS;
 }
 
+// Part of the reservation of virtual addresses around the address; nothing is written where there is none.
+template <typename T>
+CUresult reservation(void* out, CUdeviceptr address, T Reserved::*part) {
+    const auto reserved = find_reservation(address);
+    return reserved ? give(out, (*reserved).*part) : CUDA_SUCCESS;
+}
+
 // For memory that CUDA does not know the values are zero, but for the ordinal, which is CU_DEVICE_INVALID, the host
-// pointer, which is the pointer itself, and the range, which is not written at all.
+// pointer, which is the pointer itself, and the range, which is written only inside a reservation.
 CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const std::optional<Range>& range) {
     switch (which) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
-            return give(out, range ? handle(range->context) : nullptr);
+            return give(out, range && !range->without_context() ? handle(range->context) : nullptr);
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
             if (!range)
                 return give(out, 0u);
             return give(out, static_cast<unsigned>(range->pinned_host() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE));
         case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-            return give(out, range && !range->pool_host() ? address : CUdeviceptr{0});
+            return give(out, range ? address : CUdeviceptr{0});
         case CU_POINTER_ATTRIBUTE_HOST_POINTER:
             return give(out, range && range->kind == Kind::device ? nullptr : reinterpret_cast<void*>(address));
         case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -39,13 +47,13 @@ CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const
             return give(out, static_cast<int>(range && range->kind == Kind::device));
         case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:  // of virtual memory the reservation (cuda.h)
             if (!range)
-                return CUDA_SUCCESS;
+                return reservation(out, address, &Reserved::base);
             if (range->pool_host())
                 return give(out, CUdeviceptr{0});
             return give(out, CUdeviceptr{range->reserved_size ? range->reserved_base : range->base});
         case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
             if (!range)
-                return CUDA_SUCCESS;
+                return reservation(out, address, &Reserved::size);
             return give(out, range->reserved_size ? range->reserved_size : range->size);
         case CU_POINTER_ATTRIBUTE_MAPPED:
             return give(out, static_cast<int>(range.has_value()));

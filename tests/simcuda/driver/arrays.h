@@ -37,8 +37,8 @@ CUresult array_region(const Array& array, std::size_t x, std::size_t y, std::siz
                       Region* out);
 
 // Bytes of a one-dimensional array, for the functions that know arrays as one line only. CUDA_ERROR_INVALID_VALUE for
-// an array with rows (cuda.h, cuMemcpyHtoA and the others: "1D CUDA array"; measured with a two-dimensional array: H200,
-// driver 580.159.04), and unless they are whole elements inside it.
+// an array with rows (cuda.h, cuMemcpyHtoA and the others: "1D CUDA array"; measured with a two-dimensional array:
+// H200, driver 580.159.04), and unless they are whole elements inside it.
 CUresult array_line(const Array& array, std::size_t offset, std::size_t size, Region* out);
 
 }  // namespace simcuda

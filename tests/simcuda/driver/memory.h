@@ -31,6 +31,8 @@ struct Range {
     std::shared_ptr<void> backing = {};  // what goes when the range and every copy of it are gone
 
     bool pinned_host() const { return kind == Kind::pinned || kind == Kind::registered || kind == Kind::host_located; }
+    // Memory of pools and mappings of virtual addresses belong to no context (measured: H200, driver 580.159.04).
+    bool without_context() const { return pool || reserved_size; }
     bool pool_host() const { return kind == Kind::host_located && pool; }
 };
 

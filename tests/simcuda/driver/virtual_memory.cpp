@@ -152,6 +152,13 @@ CUresult reserve_addresses(std::size_t size, std::size_t alignment, CUdeviceptr*
     return CUDA_SUCCESS;
 }
 
+std::optional<Reserved> find_reservation(CUdeviceptr address) {
+    std::lock_guard lock(state().mutex);
+    std::uintptr_t base = 0;
+    const Reservation* reservation = reservation_of(address, 1, &base);
+    return reservation ? std::optional<Reserved>{{base, reservation->size}} : std::nullopt;
+}
+
 CUresult free_addresses(CUdeviceptr address, std::size_t size) {
     std::lock_guard lock(state().mutex);
     const auto it = state().reservations.find(address);

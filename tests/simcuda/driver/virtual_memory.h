@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "cuda_symbols.h"
 
@@ -18,6 +19,12 @@ constexpr std::size_t kGranularity = 2 << 20;
 CUresult check_allocation(const CUmemAllocationProp& properties);
 
 CUresult reserve_addresses(std::size_t size, std::size_t alignment, CUdeviceptr* out);
+struct Reserved {
+    CUdeviceptr base;
+    std::size_t size;
+};
+// The reservation that holds the address, whether or not something is mapped there.
+std::optional<Reserved> find_reservation(CUdeviceptr address);
 // CUDA_ERROR_INVALID_VALUE when something is still mapped there.
 CUresult free_addresses(CUdeviceptr address, std::size_t size);
 
