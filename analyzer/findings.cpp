@@ -242,9 +242,9 @@ class Subject {
             return "Captured into a graph with managed memory. What its launches wait for is not measured.";
         }
         if (site_.host_memory().kind == MemoryClass::host_pool) {
-            return "Host memory of a memory pool is copied like pageable memory: staged, and waiting for the work "
-                   "queued "
-                   "before it: " +
+            return "Host memory of a memory pool that the device has no access to is copied like pageable memory: "
+                   "staged, and "
+                   "waiting for the work queued before it: " +
                    cost() + ".";
         }
         return "A copy of managed memory waits for the work queued before it, at any size: " + cost() + ".";
@@ -259,7 +259,8 @@ class Subject {
     }
 
     static std::string pool_fix() {
-        return "copy from and to memory of cudaMallocHost, or of the virtual-memory API, which copies use directly.";
+        return "give the device access to the pool (cudaMemPoolSetAccess), or copy from and to memory of "
+               "cudaMallocHost.";
     }
 
     static std::string straddles_fix() {

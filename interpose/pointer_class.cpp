@@ -10,6 +10,7 @@ using report::MemoryClass;
 
 // From cuda.h; the numbers are part of the driver's ABI (checked by tests/unit/abi_test.cpp).
 constexpr int kAttributeMemoryType = 2;
+constexpr int kAttributeDevicePointer = 3;
 constexpr int kAttributeIsManaged = 8;
 constexpr int kAttributeRangeStart = 11;
 constexpr int kAttributeRangeSize = 12;
@@ -40,6 +41,13 @@ bool is_managed(const Driver& driver, std::uintptr_t pointer) noexcept {
     unsigned managed = 0;
     void* values[] = {&managed};
     return driver.pointer_get_attributes(1, kAttributes, values, pointer) == 0 && managed != 0;
+}
+
+bool device_reaches(const Driver& driver, std::uintptr_t pointer) noexcept {
+    static constexpr int kAttributes[] = {kAttributeDevicePointer};
+    std::uintptr_t device = 0;
+    void* values[] = {&device};
+    return driver.pointer_get_attributes(1, kAttributes, values, pointer) == 0 && device != 0;
 }
 
 void take_range(const PinnedRange& range, PointerClass& result) noexcept {
@@ -106,9 +114,10 @@ PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t 
     }
     switch (answer.type) {
         case kMemoryTypeHost: {
-            // Host memory of a pool has no range of its own (measured: H200, driver 580.159.04).
+            // Host memory of a pool has no range of its own. Where the device was given access to it, it is copied like
+            // page-locked memory, otherwise like pageable memory (measured: H200, driver 580.159.04).
             if (answer.start == 0) {
-                result.memory.kind = MemoryClass::host_pool;
+                result.memory.kind = device_reaches(*known, pointer) ? MemoryClass::pinned : MemoryClass::host_pool;
                 return result;
             }
             look_up_range(state, answer.start, result);

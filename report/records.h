@@ -183,8 +183,8 @@ enum class MemoryClass : std::uint8_t {
     device = 7,
     array = 8,
     device_symbol = 9,
-    // Host memory of a memory pool (cuMemAllocFromPoolAsync, location host): copies to and from it are staged and wait
-    // like those of pageable memory (measured: H200, driver 580.159.04).
+    // Host memory of a memory pool (cuMemAllocFromPoolAsync, location host) that no device was given access to: copies
+    // to and from it are staged and wait like those of pageable memory (measured: H200, driver 580.159.04).
     host_pool = 10,
 };
 

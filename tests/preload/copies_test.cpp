@@ -86,6 +86,25 @@ TEST_P(Copies, AddUpToTheNumbersInTheSource) {
     EXPECT_EQ(copies(report, Direction::device_to_host, MemoryClass::partly_registered), (Totals{1, 1, 0, 0}));
 }
 
+// Where a registration ends inside a copied range is in the report: half of it.
+TEST_P(Copies, PartlyRegisteredSitesHaveTheirBoundary) {
+    const FinishedRun run(command_of(GetParam()));
+    const Report report = run.report();
+    std::size_t partly = 0;
+    for (const auto& [id, site] : report.sites) {
+        if (host_side(site.record).kind != MemoryClass::partly_registered) {
+            continue;
+        }
+        ++partly;
+        const auto boundary = std::find_if(report.memories.begin(), report.memories.end(), [&](const auto& memory) {
+            return memory.site == id && memory.detail == MemoryDetail::boundary;
+        });
+        ASSERT_NE(boundary, report.memories.end()) << stack_text(report, site.record);
+        EXPECT_EQ(boundary->value, 12u * 1024);
+    }
+    EXPECT_EQ(partly, 2u);
+}
+
 TEST_P(Copies, ProgramIsTheSameWithoutTheTool) {
     const Command command = command_of(GetParam());
     const FinishedRun with(command);

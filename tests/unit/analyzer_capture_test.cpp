@@ -48,6 +48,42 @@ void write_process(const TempFile& file, std::uint64_t base, std::uint32_t pid, 
     write(*image, file);
 }
 
+TEST(Capture, keeps_orders_of_access_apart_and_what_is_known_of_the_memory) {
+    const TempFile file;
+    const ImageOwner image = make_image();
+    SiteRecord record{};
+    record.api = image->add_string("cuMemcpyBatchAsync_v2");
+    record.kind = SiteKind::copy;
+    CounterSlot* last = nullptr;
+    for (const SourceOrder order : {SourceOrder::stream, SourceOrder::any}) {
+        record.source_order = order;
+        const std::uint32_t site = image->add_site(record, {});
+        last = count_calls(*image, last, site, 1, 10, 100 + static_cast<unsigned>(order));
+        if (order == SourceOrder::any) {
+            image->add_memory(site, MemoryDetail::file, image->add_string("/data/weights"), 0);
+            image->add_memory(site, MemoryDetail::stack, 0, 0);
+            image->add_memory(site, MemoryDetail::boundary, 0, 4096);
+        }
+    }
+    image->add_memory(999, MemoryDetail::stack, 0, 0);
+    write(*image, file);
+    const LoadResult loaded = load_capture({file.path()});
+    ASSERT_EQ(loaded.capture.sites.size(), 2u);
+    const CaptureSite& any = loaded.capture.sites[0];  // more time was spent in it
+    EXPECT_EQ(any.source_order, SourceOrder::any);
+    EXPECT_EQ(any.memory_file, "/data/weights");
+    EXPECT_TRUE(any.memory_on_stack);
+    EXPECT_EQ(any.memory_boundary, 4096u);
+    const CaptureSite& stream = loaded.capture.sites[1];
+    EXPECT_EQ(stream.source_order, SourceOrder::stream);
+    EXPECT_EQ(stream.memory_file, "");
+    EXPECT_FALSE(stream.memory_on_stack);
+    EXPECT_EQ(stream.memory_boundary, 0u);
+    // The detail of a site that the file does not have is said, and nothing else happens.
+    ASSERT_EQ(loaded.capture.processes[0].problems.size(), 1u);
+    EXPECT_NE(loaded.capture.processes[0].problems[0].find("memory details name a site"), std::string::npos);
+}
+
 TEST(Capture, shows_one_report_as_it_is) {
     const TempFile file;
     const ImageOwner image = make_image();

@@ -159,6 +159,8 @@ TEST(Rules, managed_and_partly_registered) {
     EXPECT_EQ(rule_of(straddles), "straddles-registration") << "synchronous ones fail too";
     EXPECT_NE(find(straddles)[0].why.find("4 of 4 calls failed (error 1)"), std::string::npos)
         << find(straddles)[0].why;
+    site.memory_boundary = 8192;
+    EXPECT_NE(find(straddles)[0].why.find("8192 bytes into it"), std::string::npos) << find(straddles)[0].why;
 }
 
 TEST(Rules, captured_copies_are_findings_without_a_cost) {
@@ -167,6 +169,39 @@ TEST(Rules, captured_copies_are_findings_without_a_cost) {
     EXPECT_EQ(rule_of(maker), "pageable-async-copy");
     EXPECT_EQ(find(maker)[0].held_ns, 0u);
     EXPECT_EQ(find(maker)[0].why.find("in total"), std::string::npos);
+}
+
+TEST(Rules, launches_of_graphs_are_judged_instead_of_the_calls_that_were_captured) {
+    CaptureMaker maker;
+    maker.copy(kDown, MemoryClass::pageable, {kUser}, 1).flags |= report::kSiteCaptured;
+    CaptureSite& launches = maker.copy(kDown, MemoryClass::pageable, {}, 500);
+    launches.flags |= report::kSiteInGraph;
+    launches.stack = maker.loaded.capture.sites[0].stack;
+    maker.copy(kDown, MemoryClass::pageable, {kUser}, 1).flags |= report::kSiteCaptured;  // elsewhere, never launched
+    const std::vector<Finding> findings = find(maker);
+    ASSERT_EQ(findings.size(), 2u);
+    EXPECT_EQ(findings[0].site, 2u);
+    EXPECT_GT(findings[0].held_ns, 0u);
+    EXPECT_NE(findings[0].why.find("Every launch of the graph"), std::string::npos) << findings[0].why;
+    EXPECT_EQ(findings[1].site, 3u);
+}
+
+TEST(Rules, launches_that_copy_page_locked_memory_leave_no_finding_of_the_captured_call) {
+    // What a call captured is asked again when the graph is instantiated: that answer counts.
+    CaptureMaker maker;
+    maker.copy(kUp, MemoryClass::pageable, {kUser}, 1).flags |= report::kSiteCaptured;
+    CaptureSite& launches = maker.copy(kUp, MemoryClass::pinned, {}, 500);
+    launches.flags |= report::kSiteInGraph;
+    launches.stack = maker.loaded.capture.sites[0].stack;
+    EXPECT_EQ(rule_of(maker), "");
+}
+
+TEST(Rules, host_memory_of_a_pool_waits_like_managed_memory) {
+    CaptureMaker maker;
+    maker.copy(kDown, MemoryClass::host_pool, {kUser});
+    EXPECT_EQ(rule_of(maker), "managed-async-copy");
+    EXPECT_NE(find(maker)[0].why.find("memory pool"), std::string::npos) << find(maker)[0].why;
+    EXPECT_NE(find(maker)[0].fix.find("cudaMemPoolSetAccess"), std::string::npos) << find(maker)[0].fix;
 }
 
 TEST(Rules, with_the_hosts_page_tables_measured_blocking_decides) {
