@@ -20,7 +20,8 @@ using report::SiteKind;
 
 // One run under `pincheck run --check`, and what the analyzer makes of its report.
 struct Judged {
-    explicit Judged(std::vector<std::string> arguments) : run(command(std::move(arguments))) {
+    explicit Judged(std::vector<std::string> arguments, const char* mode = nullptr)
+        : run(command(std::move(arguments), mode)) {
         const auto folders = job_folders(run.folder());
         EXPECT_EQ(folders.size(), 1u) << describe(run.outcome());
         if (!folders.empty()) {
@@ -29,10 +30,14 @@ struct Judged {
             judgement = judge(loaded, findings, {}, {});
         }
     }
-    static Command command(std::vector<std::string> arguments) {
+    // `mode`: a setting of the simulated device that is switched on.
+    static Command command(std::vector<std::string> arguments, const char* mode) {
         arguments.insert(arguments.begin(), program_path("scenarios"));
         Command command = run_command({"--check"}, arguments);
         command.environment["SIMCUDA_KERNEL_US"] = "3000";
+        if (mode != nullptr) {
+            command.environment[mode] = "1";
+        }
         return command;
     }
     const CaptureSite& site(const Finding& finding) const { return loaded.capture.sites[finding.site - 1]; }
@@ -78,6 +83,24 @@ TEST(Scenario, A1_BothDirectionsOfAPageableBufferAreGated) {
         EXPECT_NE(finding.fix.find("once, outside the loop"), std::string::npos) << finding.fix;
     }
     EXPECT_EQ(directions, (std::set{Direction::host_to_device, Direction::device_to_host}));
+}
+
+// Reaching pageable memory from the device (HMM) does not make its copies asynchronous.
+TEST(Scenario, A1_IsGatedAlsoWhereTheDeviceReachesPageableMemory) {
+    const Judged judged({"A1"}, "SIMCUDA_PAGEABLE_ACCESS");
+    EXPECT_TRUE(judged.run.outcome().exited(1)) << describe(judged.run.outcome());
+    EXPECT_EQ(judged.gated(Rule::pageable_async_copy), 2u);
+    EXPECT_TRUE(judged.loaded.capture.processes.at(0).devices.at(0).pageable_access);
+}
+
+// With the host's page tables (Grace) what was measured decides: nothing waits here.
+TEST(Scenario, T1_IsNotGatedWhereTheDeviceSharesTheHostsPageTables) {
+    const Judged judged({"T1_user"}, "SIMCUDA_HOST_PAGE_TABLES");
+    EXPECT_TRUE(judged.run.outcome().exited(0)) << describe(judged.run.outcome());
+    EXPECT_TRUE(judged.loaded.capture.processes.at(0).devices.at(0).host_page_tables);
+    const auto copy = std::ranges::find(judged.loaded.capture.sites, SiteKind::copy, &CaptureSite::kind);
+    ASSERT_NE(copy, judged.loaded.capture.sites.end());
+    EXPECT_EQ(copy->source.kind, MemoryClass::pageable) << "it is what it is, and no finding";
 }
 
 TEST(Scenario, A2_FileMappingIsNamedWithItsPath) {
