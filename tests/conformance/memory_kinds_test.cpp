@@ -145,25 +145,36 @@ TEST_F(Pools, AttributesAreKept) {
     CUDA_OK(cudaMemPoolDestroy(pool));
 }
 
-// Host memory of a pool that the device was allowed to use: the driver knows it without the begin of its range, and
-// copies it as pageable memory. Measured: H200, driver 580.159.04.
-void use_host_pool(cudaMemPool_t pool, const char* kind, cudaStream_t stream) {
+// Host memory of a pool: the driver knows it without the begin of its range. Where the device was given access to the
+// pool it is copied as page-locked memory, else as pageable memory. Measured: H200, driver 580.159.04.
+void use_host_pool(cudaMemPool_t pool, const char* kind, bool access, cudaStream_t stream) {
     constexpr std::size_t size = 1 << 20;
-    const cudaMemAccessDesc device{{cudaMemLocationTypeDevice, 0}, cudaMemAccessFlagsProtReadWrite};
-    CUDA_OK(cudaMemPoolSetAccess(pool, &device, 1));
+    if (access) {
+        const cudaMemAccessDesc device{{cudaMemLocationTypeDevice, 0}, cudaMemAccessFlagsProtReadWrite};
+        CUDA_OK(cudaMemPoolSetAccess(pool, &device, 1));
+    }
     char* memory = nullptr;
     CUDA_OK(cudaMallocFromPoolAsync(reinterpret_cast<void**>(&memory), size, pool, stream));
     CUDA_OK(cudaStreamSynchronize(stream));
     EXPECT_EQ(pool_of(memory), pool) << kind;
-    EXPECT_EQ(said_of(memory),
-              "type=1 managed=0 ordinal=0 context=0 device=pointer host=pointer start=0 size=100000 mapped=1 access=3 "
-              "pool=some runtime=1 flags=error 1");
+    if (access) {
+        EXPECT_EQ(said_of(memory),
+                  "type=1 managed=0 ordinal=0 context=0 device=pointer host=pointer start=0 size=100000 mapped=1 "
+                  "access=3 pool=some runtime=1 flags=error 1");
+    } else {
+        CUdeviceptr device = 1;
+        EXPECT_EQ(DRIVER(cuPointerGetAttribute)(&device, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+                                                reinterpret_cast<CUdeviceptr>(memory)),
+                  CUDA_SUCCESS);
+        EXPECT_EQ(device, 0u);
+    }
     std::memset(memory, 7, size);
     DeviceMemory target(size);
     EXPECT_FALSE(upload_waits(target, memory, size, stream)) << "staged";
     CUDA_OK(cudaStreamSynchronize(stream));
     std::memset(memory, 1, size);
-    EXPECT_TRUE(download_waits(memory, target, size, stream));
+    EXPECT_EQ(download_waits(memory, target, size, stream), !access);
+    CUDA_OK(cudaStreamSynchronize(stream));
     EXPECT_EQ(memory[size - 1], 7);
     CUDA_OK(cudaFreeAsync(memory, stream));
     CUDA_OK(cudaStreamSynchronize(stream));
@@ -171,20 +182,22 @@ void use_host_pool(cudaMemPool_t pool, const char* kind, cudaStream_t stream) {
 }
 
 TEST_F(Pools, HostLocatedPoolsServeBothSides) {
-    cudaMemPool_t on_host = create(cudaMemLocationTypeHost, 0);
-    if (on_host)
-        use_host_pool(on_host, "pool on the host", stream_);
-    else
-        std::printf("[ not documented ] a pool on the host: error %d\n", static_cast<int>(error_));
-    cudaGetLastError();
     int node = 0;
     CUDA_OK(cudaDeviceGetAttribute(&node, cudaDevAttrHostNumaId, 0));
-    cudaMemPool_t on_node = create(cudaMemLocationTypeHostNuma, node < 0 ? 0 : node);
-    if (on_node)
-        use_host_pool(on_node, "pool on a host NUMA node", stream_);
-    else
-        std::printf("[ not documented ] a pool on a host NUMA node: error %d\n", static_cast<int>(error_));
-    cudaGetLastError();
+    for (const bool access : {true, false}) {
+        cudaMemPool_t on_host = create(cudaMemLocationTypeHost, 0);
+        if (on_host)
+            use_host_pool(on_host, "pool on the host", access, stream_);
+        else
+            std::printf("[ not documented ] a pool on the host: error %d\n", static_cast<int>(error_));
+        cudaGetLastError();
+        cudaMemPool_t on_node = create(cudaMemLocationTypeHostNuma, node < 0 ? 0 : node);
+        if (on_node)
+            use_host_pool(on_node, "pool on a host NUMA node", access, stream_);
+        else
+            std::printf("[ not documented ] a pool on a host NUMA node: error %d\n", static_cast<int>(error_));
+        cudaGetLastError();
+    }
     EXPECT_EQ(create(cudaMemLocationTypeHostNumaCurrent, 0), nullptr);
     EXPECT_EQ(error_, cudaErrorInvalidValue);
     cudaGetLastError();

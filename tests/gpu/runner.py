@@ -62,10 +62,12 @@ class Runner:
                         for text in (expired.stdout, expired.stderr))
         return {"status": status, "stdout": out, "stderr": err, "seconds": round(time.monotonic() - begin, 3)}
 
-    def execute(self, command, folder, hooked, timeout=None):
+    def execute(self, command, folder, hooked, timeout=None, counted=True):
+        """`counted`: with somebody else counting beside the tool, who initialises the driver before the program does."""
         variables = {}
         if hooked:
-            variables = dict(self.counting(folder), LD_PRELOAD=self.tool, PINCHECK_OPTIONS=f"output={folder}/%p.pcr")
+            variables = dict(self.counting(folder) if counted else {}, LD_PRELOAD=self.tool,
+                             PINCHECK_OPTIONS=f"output={folder}/%p.pcr")
         return self.run(command, folder, variables, timeout)
 
     def reference(self, folder):

@@ -32,7 +32,7 @@ CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const
                 return give(out, 0u);
             return give(out, static_cast<unsigned>(range->pinned_host() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE));
         case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-            return give(out, range ? address : CUdeviceptr{0});
+            return give(out, range && !(range->pool_host() && !device_reaches(*range)) ? address : CUdeviceptr{0});
         case CU_POINTER_ATTRIBUTE_HOST_POINTER:
             return give(out, range && range->kind == Kind::device ? nullptr : reinterpret_cast<void*>(address));
         case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:

@@ -66,15 +66,18 @@ char* map_device(int device, std::size_t size);
 void unmap_device(int device, char* memory, std::size_t size);
 
 // One end of a copy.
+// Whether the range's device was given access to its pool.
+bool device_reaches(const Range& range);
+
 struct Span {
     std::uintptr_t address = 0;
     std::size_t size = 0;
     std::optional<Range> range;  // none: pageable
 
     bool pageable() const { return !range; }
-    // Host memory of a pool is copied as pageable memory is, mappings of virtual addresses as pinned memory is
-    // (measured: H200, driver 580.159.04).
-    bool copied_as_pageable() const { return !range || range->pool_host(); }
+    // Host memory of a pool that the device has no access to is copied as pageable memory is; with access, and mappings
+    // of virtual addresses, as pinned memory is (measured: H200, driver 580.159.04).
+    bool copied_as_pageable() const { return !range || (range->pool_host() && !device_reaches(*range)); }
     bool managed() const { return range && range->kind == Kind::managed; }
     bool device() const { return range && range->kind == Kind::device; }
 };

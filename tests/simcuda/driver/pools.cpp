@@ -109,6 +109,11 @@ CUmemAccess_flags Pool::access_from(const CUmemLocation& location) {
     return CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
+bool device_reaches(const Range& range) {
+    const PoolPtr pool = range.pool ? find_pool(range.pool) : nullptr;
+    return pool && pool->access_from({CU_MEM_LOCATION_TYPE_DEVICE, pool->device}) != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
 CUresult create_pool(const CUmemPoolProps& properties, CUmemoryPool* out) {
     if (const CUresult result = check(properties); result != CUDA_SUCCESS)
         return result;
