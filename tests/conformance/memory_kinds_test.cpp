@@ -163,9 +163,13 @@ void use_host_pool(cudaMemPool_t pool, const char* kind, bool access, cudaStream
                   "access=3 pool=some runtime=1 flags=error 1");
     } else {
         CUdeviceptr device = 1;
-        EXPECT_EQ(DRIVER(cuPointerGetAttribute)(&device, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
-                                                reinterpret_cast<CUdeviceptr>(memory)),
-                  CUDA_SUCCESS);
+        const auto address = reinterpret_cast<CUdeviceptr>(memory);
+        EXPECT_EQ(DRIVER(cuPointerGetAttribute)(&device, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, address),
+                  CUDA_ERROR_INVALID_VALUE);
+        CUpointer_attribute which = CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
+        void* where = &device;
+        device = 1;
+        EXPECT_EQ(DRIVER(cuPointerGetAttributes)(1, &which, &where, address), CUDA_SUCCESS);
         EXPECT_EQ(device, 0u);
     }
     std::memset(memory, 7, size);

@@ -148,7 +148,7 @@ TEST_F(RuntimeCopies, ArraysTakeRowsThatRunOn) {
 TEST_F(RuntimeCopies, BoxesCountInElementsOfTheArray) {
     cudaMemcpy3DParms p{};
     p.srcPtr = {host_.data(), kPitch, kPitch, kRows};
-    p.srcPos = {12, 1, 1};  // bytes: no array
+    p.srcPos = {3, 1, 1};  // elements of the array beside it
     p.dstArray = box_;
     p.dstPos = {2, 3, 0};
     p.extent = {5, 4, 2};

@@ -86,9 +86,12 @@ SIM_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute which,
     if (!range)
         return CUDA_ERROR_INVALID_VALUE;
     const CUresult result = answer(data, which, address, range);
-    // Device memory has no host pointer: null, and an error from this call only.
+    // Device memory has no host pointer, a pool that the device has no access to no device pointer: null, and an error
+    // from this call only (measured: H200, driver 580.159.04).
     const bool no_host = which == CU_POINTER_ATTRIBUTE_HOST_POINTER && range->kind == Kind::device;
-    return no_host ? CUDA_ERROR_INVALID_VALUE : result;
+    const bool no_device =
+        which == CU_POINTER_ATTRIBUTE_DEVICE_POINTER && range->pool_host() && !device_reaches(*range);
+    return no_host || no_device ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
 SIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* which, void** data,

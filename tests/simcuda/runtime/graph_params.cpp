@@ -40,9 +40,10 @@ cudaMemcpy3DParms runtime_params(const CUDA_MEMCPY3D& copy) {
         out.dstPtr = {pointer_of(copy.dstMemoryType, copy.dstHost, copy.dstDevice), copy.dstPitch, copy.WidthInBytes,
                       copy.dstHeight};
     }
-    out.srcPos = {copy.srcXInBytes / source.element, copy.srcY, copy.srcZ};
-    out.dstPos = {copy.dstXInBytes / destination.element, copy.dstY, copy.dstZ};
-    out.extent = {copy.WidthInBytes / std::max(source.element, destination.element), copy.Height, copy.Depth};
+    const std::size_t element = std::max(source.element, destination.element);
+    out.srcPos = {copy.srcXInBytes / element, copy.srcY, copy.srcZ};
+    out.dstPos = {copy.dstXInBytes / element, copy.dstY, copy.dstZ};
+    out.extent = {copy.WidthInBytes / element, copy.Height, copy.Depth};
     out.kind = kind_of(copy.dstMemoryType, copy.srcMemoryType);
     return out;
 }
