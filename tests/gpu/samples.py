@@ -50,7 +50,7 @@ def findings_of(capture):
     for finding in capture["findings"]:
         site = sites[finding["site"]]
         file, line, text = heading_line(site, finding["heading_frame"])
-        found.append({"rule": finding["rule"], "gated": finding["gated"], "heading": finding["heading"], "file": file,
+        found.append({"rule": finding["rule"], "gated": finding["gated"], "heading": f"{file}:{line}", "file": file,
                       "line": line, "text": text.strip(), "calls": site["calls"]})
     return found
 
