@@ -87,9 +87,10 @@ std::uint64_t element_bytes_of(const cuda_abi::BatchCopy3D& copy) noexcept {
     cuda_abi::ArrayDescriptor array{};
     if (t_thread.driver_owned || known == nullptr || known->array_get_descriptor == nullptr ||
         known->array_get_descriptor(&array, operand.array.array) != 0) {
-        return 0;
+        return 1;
     }
-    return element_bytes(array);
+    const std::uint64_t bytes = element_bytes(array);
+    return bytes != 0 ? bytes : 1;
 }
 
 AskedSides ask_sides(const State& state, const CopyArguments& arguments, bool may_ask) noexcept {
@@ -171,6 +172,7 @@ __attribute__((noinline)) void CopyHook::classify_after_all() noexcept {
 }
 
 void CopyHook::find_counters() noexcept {
+    t_thread.created_site = 0;
     counters_ = counters_of(state(), t_thread, facts_, caller(), rule());
     if (t_thread.created_site != 0) [[unlikely]] {
         describe_new_site();

@@ -234,6 +234,8 @@ bool GraphHook::is_executed(void* stream) const noexcept {
 std::uint64_t GraphHook::launched(void* executable, std::uint64_t end_ns) noexcept {
     const ExecGraph* account = state().graphs.find(reinterpret_cast<std::uintptr_t>(executable));
     if (account == nullptr) {
+        // Instantiated where nobody looked: what it copies is not known.
+        state().image.lose(report::Loss::not_classified, 1, 0, end_ns);
         return 0;
     }
     std::uint64_t waited_for = 0;

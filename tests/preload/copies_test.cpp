@@ -105,6 +105,24 @@ TEST_P(Copies, PartlyRegisteredSitesHaveTheirBoundary) {
     EXPECT_EQ(partly, 2u);
 }
 
+// What is told about memory is told of the site that copied it, and once.
+TEST_P(Copies, DetailsOfMemoryBelongToCopiesOfThatMemory) {
+    const FinishedRun run(command_of(GetParam()));
+    const Report report = run.report();
+    std::set<std::uint32_t> told;
+    for (const MemoryRecord& memory : report.memories) {
+        const auto site = report.sites.find(memory.site);
+        ASSERT_NE(site, report.sites.end());
+        const SiteRecord& record = site->second.record;
+        EXPECT_EQ(record.kind, SiteKind::copy) << api_of(report, record);
+        const bool pageable =
+            record.source.kind == MemoryClass::pageable || record.destination.kind == MemoryClass::pageable;
+        EXPECT_TRUE(pageable || host_side(record).kind == MemoryClass::partly_registered) << api_of(report, record);
+        EXPECT_TRUE(told.insert(memory.site).second || record.direction == Direction::host_to_host);
+    }
+    EXPECT_FALSE(told.empty());
+}
+
 TEST_P(Copies, ProgramIsTheSameWithoutTheTool) {
     const Command command = command_of(GetParam());
     const FinishedRun with(command);

@@ -70,8 +70,8 @@ SITE void A2(const char* path) {
     const cudaStream_t second = new_stream();
     for (std::size_t i = 0; i < kBytes; i += kMiB) {
         CHECK(cudaMemcpyAsync(device + i, static_cast<char*>(mapped) + i, kMiB, cudaMemcpyHostToDevice, second));
+        CHECK(cudaStreamSynchronize(second));
     }
-    CHECK(cudaStreamSynchronize(second));
     munmap(mapped, kBytes);
 }
 

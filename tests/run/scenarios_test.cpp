@@ -113,6 +113,9 @@ TEST(Scenario, A2_FileMappingIsNamedWithItsPath) {
     const CaptureSite& site = judged.site(judged.judgement.gated.front());
     EXPECT_EQ(site.memory_file, file.string());
     EXPECT_EQ(site.calls, 4u);
+    for (const CaptureSite& other : judged.loaded.capture.sites) {
+        EXPECT_TRUE(other.memory_file.empty() || other.id == site.id) << other.api << ": a wait has no memory";
+    }
     EXPECT_EQ(host_memory_text(site), "pageable (file mapping of " + file.string() + ")");
     EXPECT_TRUE(has(judged.run.outcome().err, "file mapping of")) << judged.run.outcome().err;
 }
