@@ -92,9 +92,7 @@ int summarize(const RunOptions& options, const JobSeen& seen) {
     try {
         return exit_status_of(print_summary(options.summary, seen), options.violated_status);
     } catch (const std::exception& error) {
-        std::fprintf(stderr,
-                     "pincheck: the reports in %s could not be judged: %s; 'pincheck dump' shows what is in one\n",
-                     printable(seen.place).c_str(), error.what());
+        std::fprintf(stderr, "pincheck: %s\n", not_judged_text(seen.place, error.what()).c_str());
     }
     return exit_status_of(Verdict::no_conclusion, options.violated_status);
 }
@@ -158,7 +156,7 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
     if (!ending.start_error.empty() || ending.exec_error != 0) {
         folder.remove_if_empty();
         return ending.start_error.empty() ? could_not_start(command, target, ending.exec_error)
-                                          : wrong_usage("cannot start anything: " + ending.start_error);
+                                          : wrong_usage(cannot_start_text(ending.start_error));
     }
 
     JobSeen seen;

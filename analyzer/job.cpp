@@ -138,9 +138,13 @@ PreloadPath::PreloadPath(const std::string& library) : path_(library) {
         }
         rmdir(folder.c_str());
     }
-    error_ = "LD_PRELOAD cannot hold the path " + printable(library) +
-             " (it has a space, ':' or '$'), and no link to it can be made in $TMPDIR or /tmp; set TMPDIR to a folder "
-             "that can be written";
+    error_ = cannot_preload_text(library);
+}
+
+std::string cannot_preload_text(const std::string& library) {
+    return "LD_PRELOAD cannot hold the path " + printable(library) +
+           " (it has a space, ':' or '$'), and no link to it can be made in $TMPDIR or /tmp; set TMPDIR to a folder "
+           "that can be written";
 }
 
 PreloadPath::~PreloadPath() {

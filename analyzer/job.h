@@ -34,6 +34,9 @@ class PreloadPath {
     std::string folder_;  // made by us; empty when there was no need
 };
 
+// What PreloadPath says where no link can be made.
+std::string cannot_preload_text(const std::string& library);
+
 // The folder of a job's reports.
 class JobFolder {
   public:

@@ -266,6 +266,10 @@ Ending run_program(const std::vector<std::string>& command, const std::vector<st
     return ending;
 }
 
+std::string cannot_start_text(const std::string& start_error) {
+    return "cannot start anything: " + start_error;
+}
+
 int status_of_exec_error(int error) {
     return error == ENOENT || error == ENOTDIR ? 127 : 126;
 }

@@ -34,6 +34,9 @@ inline constexpr int kLookMilliseconds = 250;
 Ending run_program(const std::vector<std::string>& command, const std::vector<std::string>& environment,
                    const std::function<void()>& look, int wake);
 
+// What is said where nothing was started.
+std::string cannot_start_text(const std::string& start_error);
+
 // The exit status that a shell gives for it: 127 not found, 126 not executable.
 int status_of_exec_error(int error);
 

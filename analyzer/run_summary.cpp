@@ -79,8 +79,7 @@ std::vector<std::string> write_symbols(const JobSeen& seen, SymbolCache& cache) 
     std::vector<std::string> notes;
     for (std::size_t done = 0; done < seen.reports.size(); ++done) {
         if (std::chrono::steady_clock::now() - start > kPatience) {
-            notes.push_back(std::to_string(seen.reports.size() - done) +
-                            " reports are without symbols: 'pincheck resolve " + seen.place + "' adds them");
+            notes.push_back(without_symbols_text(seen.reports.size() - done, seen.place));
             break;
         }
         // That a report is still being written is said elsewhere.
@@ -93,6 +92,15 @@ std::vector<std::string> write_symbols(const JobSeen& seen, SymbolCache& cache) 
 }
 
 }  // namespace
+
+std::string not_judged_text(const std::string& place, const std::string& why) {
+    return "the reports in " + printable(place) + " could not be judged: " + why +
+           "; 'pincheck dump' shows what is in one";
+}
+
+std::string without_symbols_text(std::size_t reports, const std::string& place) {
+    return std::to_string(reports) + " reports are without symbols: 'pincheck resolve " + place + "' adds them";
+}
 
 Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
     if (seen.reports.empty()) {

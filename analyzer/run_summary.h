@@ -1,6 +1,7 @@
 // What `pincheck run` says when its program has ended.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,5 +40,9 @@ struct JobSeen {
 // Loads, resolves (and writes the symbols into the reports), judges, prints on standard error. Without any report it
 // says so, and why that may be.
 Verdict print_summary(const SummaryOptions& options, const JobSeen& seen);
+
+// What is said where that fails, and where there were too many reports to add symbols to all of them at once.
+std::string not_judged_text(const std::string& place, const std::string& why);
+std::string without_symbols_text(std::size_t reports, const std::string& place);
 
 }  // namespace pincheck

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hook_copy.h"
+#include "log.h"
 #include "real.h"
 #include "shapes.h"
 
@@ -97,8 +98,8 @@ inline int hook_d2h_async(Api api, Caller caller, void* dst, Address src, Size b
 }
 template <class Address, class Size>
 inline int hook_d2d(Api api, Caller caller, Address dst, Address src, Size bytes) {
-    return copy_through<int(Address, Address, Size)>(api, caller, copy_of(dst, src, bytes, Direction::unknown),
-                                                     dst, src, bytes);
+    return copy_through<int(Address, Address, Size)>(api, caller, copy_of(dst, src, bytes, Direction::unknown), dst,
+                                                     src, bytes);
 }
 template <class Address, class Size>
 inline int hook_d2d_async(Api api, Caller caller, Address dst, Address src, Size bytes, void* stream) {
@@ -122,14 +123,14 @@ inline CopyArguments async_of(CopyArguments copy, void* stream) {
 template <class Address, class Size>
 inline int hook_d2a(Api api, Caller caller, void* array, Size offset, Address src, Size bytes) {
     return copy_through<int(void*, Size, Address, Size)>(
-        api, caller, array_copy(address_of(array), src, bytes, Direction::unknown, true, false), array, offset,
-        src, bytes);
+        api, caller, array_copy(address_of(array), src, bytes, Direction::unknown, true, false), array, offset, src,
+        bytes);
 }
 template <class Address, class Size>
 inline int hook_a2d(Api api, Caller caller, Address dst, void* array, Size offset, Size bytes) {
     return copy_through<int(Address, void*, Size, Size)>(
-        api, caller, array_copy(dst, address_of(array), bytes, Direction::unknown, false, true), dst, array,
-        offset, bytes);
+        api, caller, array_copy(dst, address_of(array), bytes, Direction::unknown, false, true), dst, array, offset,
+        bytes);
 }
 template <class Size>
 inline int hook_h2a(Api api, Caller caller, void* array, Size offset, const void* src, Size bytes) {
@@ -215,8 +216,8 @@ inline int hook_driver_peer(Api api, Caller caller, std::uint64_t dst, void* dst
 inline int hook_driver_peer_async(Api api, Caller caller, std::uint64_t dst, void* dst_context, std::uint64_t src,
                                   void* src_context, std::size_t bytes, void* stream) {
     return copy_through<int(std::uint64_t, void*, std::uint64_t, void*, std::size_t, void*)>(
-        api, caller, async_copy_of(dst, src, bytes, Direction::unknown, stream), dst, dst_context, src,
-        src_context, bytes, stream);
+        api, caller, async_copy_of(dst, src, bytes, Direction::unknown, stream), dst, dst_context, src, src_context,
+        bytes, stream);
 }
 
 // ---- Strided ranges
@@ -256,6 +257,7 @@ inline int batch_through(Api api, Caller caller, std::size_t count, Record&& rec
     }
     const int status = real(arguments...);
     hook.after_batch(status);
+    const KeepErrno keep;
     if (status == 0) {
         for (std::size_t i = 0; i < count; ++i) {
             hook.record(record(i), count);

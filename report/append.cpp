@@ -201,10 +201,6 @@ class Strings {
     std::uint32_t next_ = 1;
 };
 
-std::string cannot_add(const std::string& path, const std::string& why) {
-    return "cannot add symbols to " + path + ": " + why;
-}
-
 // Whether anything of what the header counts is missing in the file. A segment's slots may end in a hole.
 bool is_cut(const Report& report, std::uint64_t file_bytes) {
     return report.header.segment_count > 0 &&
@@ -212,6 +208,10 @@ bool is_cut(const Report& report, std::uint64_t file_bytes) {
 }
 
 }  // namespace
+
+std::string cannot_add(const std::string& path, const std::string& why) {
+    return "cannot add symbols to " + path + ": " + why;
+}
 
 std::string append_symbols(const std::string& path, const std::vector<ResolvedFrame>& frames) {
     const Descriptor file(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));

@@ -26,4 +26,7 @@ struct ResolvedFrame {
 // start time. Returns "" or one line for the user.
 std::string append_symbols(const std::string& path, const std::vector<ResolvedFrame>& frames);
 
+// That line, for a reason of the system's (no right to write, a full disk).
+std::string cannot_add(const std::string& path, const std::string& why);
+
 }  // namespace pincheck::report

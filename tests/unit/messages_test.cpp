@@ -13,8 +13,11 @@
 #include <sstream>
 
 #include "analyzer/hints.h"
+#include "analyzer/job.h"
+#include "analyzer/launcher.h"
 #include "analyzer/policy.h"
 #include "analyzer/run_summary.h"
+#include "report/append.h"
 #include "report/crc32c.h"
 #include "report_test_sample.h"
 
@@ -297,6 +300,14 @@ std::string hints_text() {
 }
 
 // Why there is no verdict, of everything that can hide a call.
+std::string rare_text() {
+    return cannot_preload_text("/opt/my tools/lib/libpincheck.so") + '\n' +
+           cannot_start_text("fork: Resource temporarily unavailable") + '\n' +
+           not_judged_text("pincheck-train-1", "std::bad_alloc") + '\n' +
+           without_symbols_text(1000, "pincheck-train-1") + '\n' + cannot_add("job/one.pcr", "Read-only file system") +
+           '\n';
+}
+
 std::string reasons_text() {
     LoadResult loaded;
     CaptureProcess& process = loaded.capture.processes.emplace_back();
@@ -350,6 +361,7 @@ TEST_F(Messages, are_as_written_down) {
     }
     got += "Why a run saw nothing:\n" + hints_text();
     got += "\nWhy there is no verdict:\n" + reasons_text();
+    got += "\nWhat no command here can cause:\n" + rare_text();
     got += "\nProcesses that a run did not see:\n" + processes_text();
     const std::string golden = PINCHECK_GOLDEN "/messages.txt";
     if (std::getenv("PINCHECK_UPDATE_GOLDEN") != nullptr) {
