@@ -197,6 +197,9 @@ class Subject {
                           "it: ") +
                    cost() + " of the launches.";
         }
+        if (site_.api.find("Batch") != std::string::npos) {
+            return batch_why();
+        }
         if (!is_upload(site_)) {
             return "The call waits for all work queued before it in its stream: " + cost() + ".";
         }
@@ -213,6 +216,16 @@ class Subject {
             "The driver stages every byte through the CPU and waits when its staging memory is full "
             "(about 4 MiB): {}, {} at most.",
             cost(), duration_text(site_.host_ns_max));
+    }
+
+    // Which batches wait was measured: H200, driver 580.159.04 (tests/conformance).
+    std::string batch_why() const {
+        const SourceOrder waiting = is_upload(site_) ? SourceOrder::stream : SourceOrder::during_call;
+        return (site_.source_order == waiting
+                    ? "A batch copy of pageable memory with this order of access waits for all work queued before it: "
+                    : "The driver carries pageable memory of a batch through memory of its own; with this order of "
+                      "access the call does not wait for earlier work: ") +
+               cost() + ".";
     }
 
     std::string pageable_fix() const {

@@ -196,6 +196,23 @@ TEST(Rules, launches_that_copy_page_locked_memory_leave_no_finding_of_the_captur
     EXPECT_EQ(rule_of(maker), "");
 }
 
+TEST(Rules, batches_wait_by_direction_and_order_of_access) {
+    const auto waits = [](Direction direction, report::SourceOrder order) {
+        CaptureMaker maker;
+        CaptureSite& site = maker.copy(direction, MemoryClass::pageable, {kUser});
+        site.api = "cuMemcpyBatchAsync_v2";
+        site.source_order = order;
+        EXPECT_EQ(rule_of(maker), "pageable-async-copy");
+        return find(maker)[0].why.find("waits for all work") != std::string::npos;
+    };
+    EXPECT_TRUE(waits(kUp, report::SourceOrder::stream));
+    EXPECT_FALSE(waits(kDown, report::SourceOrder::stream));
+    EXPECT_FALSE(waits(kUp, report::SourceOrder::during_call));
+    EXPECT_TRUE(waits(kDown, report::SourceOrder::during_call));
+    EXPECT_FALSE(waits(kUp, report::SourceOrder::any));
+    EXPECT_FALSE(waits(kDown, report::SourceOrder::any));
+}
+
 TEST(Rules, host_memory_of_a_pool_waits_like_managed_memory) {
     CaptureMaker maker;
     maker.copy(kDown, MemoryClass::host_pool, {kUser});
