@@ -1,13 +1,12 @@
 // The stand-in driver's batches: which arguments are refused, and when a copy's source is read.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "driver/cuda_symbols.h"
+#include "stream_gate.h"
 
 #if CUDA_VERSION >= 13000
 
@@ -41,19 +40,9 @@ class Batch : public testing::Test {
         EXPECT_EQ(cuMemFreeHost(pinned_), CUDA_SUCCESS);
         EXPECT_EQ(cuMemFree_v2(device_), CUDA_SUCCESS);
     }
-    void hold() {
-        open_ = false;
-        ASSERT_EQ(cuLaunchHostFunc(
-                      stream_,
-                      [](void* open) {
-                          while (!*static_cast<std::atomic<bool>*>(open))
-                              std::this_thread::yield();
-                      },
-                      &open_),
-                  CUDA_SUCCESS);
-    }
+    void hold() { ASSERT_EQ(gate_.close(stream_), CUDA_SUCCESS); }
     void release() {
-        open_ = true;
+        gate_.open();
         ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
     }
     char arrived(std::size_t offset = 0) const {
@@ -78,7 +67,7 @@ class Batch : public testing::Test {
     char* pinned_ = nullptr;
     std::vector<char> pageable_;
     CUstream stream_ = nullptr;
-    std::atomic<bool> open_{false};
+    StreamGate gate_;
 };
 
 TEST_F(Batch, InStreamOrderTheSourceIsReadWhenTheCopyRuns) {

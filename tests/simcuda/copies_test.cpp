@@ -2,15 +2,14 @@
 // refused, and who waits. What real devices do is checked by tests/conformance.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
-#include <thread>
 #include <vector>
 
 #include "driver/cuda_symbols.h"
 #include "simcuda.h"
+#include "stream_gate.h"
 
 namespace {
 
@@ -72,20 +71,9 @@ class Copies : public testing::Test {
                             &source_[at(kFromX, kFromY + y, (depth > 1 ? kFromZ : 0) + z)], kWidth);
         return bytes;
     }
-    // A host function holds the stream until `open` is set.
-    void hold() {
-        open_ = false;
-        ASSERT_EQ(cuLaunchHostFunc(
-                      stream_,
-                      [](void* open) {
-                          while (!*static_cast<std::atomic<bool>*>(open))
-                              std::this_thread::yield();
-                      },
-                      &open_),
-                  CUDA_SUCCESS);
-    }
+    void hold() { ASSERT_EQ(gate_.close(stream_), CUDA_SUCCESS); }
     void release() {
-        open_ = true;
+        gate_.open();
         ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
     }
     // The box from the source to zeroed memory.
@@ -123,7 +111,7 @@ class Copies : public testing::Test {
     unsigned char* pinned_ = nullptr;     // the source's bytes
     CUstream stream_ = nullptr;
     std::vector<unsigned char> source_;
-    std::atomic<bool> open_{false};
+    StreamGate gate_;
 };
 
 // Every pair of memories, by every way to say what it is.

@@ -8,13 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "driver/cuda_symbols.h"
+#include "stream_gate.h"
 
 namespace {
 
@@ -38,22 +37,11 @@ class Driver : public testing::Test {
         EXPECT_EQ(cuMemFree_v2(device_), CUDA_SUCCESS);
     }
 
-    // A host function holds the stream until `open` is set.
-    void hold() {
-        open_ = false;
-        ASSERT_EQ(cuLaunchHostFunc(
-                      stream_,
-                      [](void* open) {
-                          while (!*static_cast<std::atomic<bool>*>(open))
-                              std::this_thread::yield();
-                      },
-                      &open_),
-                  CUDA_SUCCESS);
-    }
+    void hold() { ASSERT_EQ(gate_.close(stream_), CUDA_SUCCESS); }
 
     CUdeviceptr device_ = 0;
     CUstream stream_ = nullptr;
-    std::atomic<bool> open_{false};
+    StreamGate gate_;
 };
 
 TEST_F(Driver, CountsCallsByEntryPointAndCopiesByDirection) {
@@ -86,7 +74,7 @@ TEST_F(Driver, StreamsExecuteInOrder) {
                       stream_, [](void* n) { order.push_back(*static_cast<int*>(n)); }, &numbers[i]),
                   CUDA_SUCCESS);
     }
-    open_ = true;
+    gate_.open();
     ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
     ASSERT_EQ(order.size(), 100u);
     for (int i = 0; i < 100; ++i)
@@ -104,7 +92,7 @@ TEST_F(Driver, PageProtectionDoesNotStopTheDevice) {
         hold();
         ASSERT_EQ(cuMemcpyHtoDAsync_v2(device_, memory, kSize, stream_), CUDA_SUCCESS);
         ASSERT_EQ(mprotect(memory, kSize, PROT_NONE), 0);
-        open_ = true;
+        gate_.open();
         ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
         ASSERT_EQ(cuMemsetD8_v2(device_ + 10, 6, 1), CUDA_SUCCESS);
         ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
@@ -126,7 +114,7 @@ TEST_F(Driver, UnmappingARegisteredSourceInFlightIsSurvived) {
     hold();
     ASSERT_EQ(cuMemcpyHtoDAsync_v2(device_, memory, kSize, stream_), CUDA_SUCCESS);
     munmap(memory, kSize);
-    open_ = true;
+    gate_.open();
     EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
     EXPECT_EQ(cuMemHostUnregister(memory), CUDA_SUCCESS);
 }

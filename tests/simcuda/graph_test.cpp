@@ -2,13 +2,12 @@
 // is gone, queue slots, kernel arguments. What real devices do is checked by tests/conformance.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "driver/cuda_symbols.h"
 #include "simcuda.h"
+#include "stream_gate.h"
 
 namespace {
 
@@ -193,18 +192,10 @@ TEST_F(Graph, ALaunchOfManyNodesTakesOneSlot) {
     for (int i = 0; i < 1500; ++i)
         add_upload(pinned);
     instantiate();
-    static std::atomic<bool> open{false};
-    open = false;
-    ASSERT_EQ(cuLaunchHostFunc(
-                  stream_,
-                  [](void*) {
-                      while (!open)
-                          std::this_thread::yield();
-                  },
-                  nullptr),
-              CUDA_SUCCESS);
+    StreamGate gate;
+    ASSERT_EQ(gate.close(stream_), CUDA_SUCCESS);
     EXPECT_EQ(cuGraphLaunch(executable_, stream_), CUDA_SUCCESS) << "returns behind a held stream";
-    open = true;
+    gate.open();
     EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
     EXPECT_EQ(cuMemFreeHost(pinned), CUDA_SUCCESS);
 }

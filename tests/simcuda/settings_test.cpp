@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -14,6 +13,7 @@
 
 #include "driver/cuda_symbols.h"
 #include "simcuda.h"
+#include "stream_gate.h"
 
 namespace {
 
@@ -136,7 +136,7 @@ TEST_F(Settings, StagingCanBeSwitchedOff) {
     EXPECT_EQ(exit_code(body, {{"SIMCUDA_STAGING_LIMIT", "0"}}), 0);
 }
 
-// A stream that a host function holds until `open` is set, and device memory. A call that waits when it should not
+// A stream that a host function holds until its gate is opened, and device memory. A call that waits when it should not
 // never returns: the alarm then ends the child.
 struct HeldStream {
     static constexpr std::size_t size = 4 << 20;  // too large to be staged
@@ -144,13 +144,7 @@ struct HeldStream {
     bool begin() {
         alarm(20);
         return Begin() && !cuMemAlloc_v2(&device, size) && !cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) &&
-               !cuLaunchHostFunc(
-                   stream,
-                   [](void* open) {
-                       while (!*static_cast<std::atomic<bool>*>(open))
-                           std::this_thread::yield();
-                   },
-                   &open);
+               !gate.close(stream);
     }
     static bool Begin() {
         CUcontext context = nullptr;
@@ -169,7 +163,7 @@ struct HeldStream {
 
     CUdeviceptr device = 0;
     CUstream stream = nullptr;
-    std::atomic<bool> open{false};
+    StreamGate gate;
 };
 
 // HMM: the device may read pageable memory, and that is all.
@@ -189,7 +183,7 @@ TEST_F(Settings, PageableAccessLeavesPageableCopiesAsTheyAre) {
         if (counters.staged != 1 || cuStreamQuery(held.stream) != CUDA_ERROR_NOT_READY)
             return 3;
         // A download waits: when it returns, the bytes are there.
-        std::thread opener([] { held.open = true; });
+        std::thread opener([] { held.gate.open(); });
         std::vector<char> back(HeldStream::size, 9);
         const CUresult result = cuMemcpyDtoHAsync_v2(back.data(), held.device, HeldStream::size, held.stream);
         const bool there = back[0] == 1 && back[HeldStream::size - 1] == 0;
@@ -234,7 +228,7 @@ TEST_F(Settings, HostPageTablesMakePageableCopiesAsynchronous) {
         if (cuStreamQuery(held.stream) != CUDA_ERROR_NOT_READY || back[0] != 9)
             return 3;
         std::memset(host.data(), 2, host.size());
-        held.open = true;
+        held.gate.open();
         if (cuStreamSynchronize(held.stream) || back[0] != 2 || back[HeldStream::size - 1] != 2)
             return 4;
         SimcudaCounters counters{};

@@ -79,6 +79,18 @@ Reservation* reservation_of(std::uintptr_t address, std::size_t size, std::uintp
     return &it->second;
 }
 
+// The mapping that holds the address, or null. Call with the state locked.
+Mapping* mapping_at(std::uintptr_t address) {
+    std::uintptr_t base = 0;
+    Reservation* reservation = reservation_of(address, 1, &base);
+    if (!reservation)
+        return nullptr;
+    for (auto& [begin, mapping] : reservation->mappings)
+        if (address >= begin && address - begin < mapping.size)
+            return &mapping;
+    return nullptr;
+}
+
 // The mappings that fill the range exactly; none otherwise.
 std::vector<std::uintptr_t> mappings_in(const Reservation& reservation, std::uintptr_t address, std::size_t size) {
     std::vector<std::uintptr_t> found;
@@ -208,20 +220,14 @@ CUresult properties_of(CUmemGenericAllocationHandle handle, CUmemAllocationProp*
 
 CUresult retain_memory_at(std::uintptr_t address, CUmemGenericAllocationHandle* out) {
     std::lock_guard lock(state().mutex);
-    std::uintptr_t base = 0;
-    Reservation* reservation = reservation_of(address, 1, &base);
-    if (!reservation)
+    const Mapping* mapping = mapping_at(address);
+    if (!mapping)
         return CUDA_ERROR_INVALID_VALUE;
-    for (const auto& [begin, mapping] : reservation->mappings) {
-        if (address < begin || address - begin >= mapping.size)
-            continue;
-        *out = mapping.handle;
-        auto& handle = state().handles[mapping.handle];  // may have been released while it is mapped
-        handle.references = handle.memory ? handle.references + 1 : 1;
-        handle.memory = mapping.memory;
-        return CUDA_SUCCESS;
-    }
-    return CUDA_ERROR_INVALID_VALUE;
+    *out = mapping->handle;
+    auto& handle = state().handles[mapping->handle];  // may have been released while it is mapped
+    handle.references = handle.memory ? handle.references + 1 : 1;
+    handle.memory = mapping->memory;
+    return CUDA_SUCCESS;
 }
 
 CUresult map_memory(CUdeviceptr address, std::size_t size, std::size_t offset, CUmemGenericAllocationHandle wanted) {
@@ -308,20 +314,14 @@ CUresult set_access(CUdeviceptr address, std::size_t size, const CUmemAccessDesc
 
 CUresult get_access(CUdeviceptr address, const CUmemLocation& location, unsigned long long* flags) {
     std::lock_guard lock(state().mutex);
-    std::uintptr_t base = 0;
-    Reservation* reservation = reservation_of(address, 1, &base);
-    if (!reservation)
+    const Mapping* mapping = mapping_at(address);
+    if (!mapping)
         return CUDA_ERROR_INVALID_VALUE;
-    for (const auto& [begin, mapping] : reservation->mappings) {
-        if (address < begin || address - begin >= mapping.size)
-            continue;
-        *flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-        for (const CUmemAccessDesc& entry : mapping.access)
-            if (same(entry.location, location))
-                *flags = entry.flags;
-        return CUDA_SUCCESS;
-    }
-    return CUDA_ERROR_INVALID_VALUE;
+    *flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    for (const CUmemAccessDesc& entry : mapping->access)
+        if (same(entry.location, location))
+            *flags = entry.flags;
+    return CUDA_SUCCESS;
 }
 
 }  // namespace simcuda
