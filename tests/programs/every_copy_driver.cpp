@@ -2,106 +2,30 @@
 // functions of CUDA 2 and 3.0; without one (a real GPU) those are left out and named on stderr. With the argument `one`
 // batches have one copy: a driver may carry out several as one, and a profiler then counts one (measured: H200, driver
 // 580.159.04).
-#include "every_copy.h"
+#include "every_copy_driver.h"
 
-extern "C" {
-int cuInit(unsigned flags);
-int cuDeviceGet(int* device, int ordinal);
-int cuDevicePrimaryCtxRetain(void** context, int device);
-int cuCtxSetCurrent(void* context);
-int cuMemAlloc_v2(std::uint64_t* pointer, std::size_t bytes);
-int cuArrayCreate_v2(void** array, const void* descriptor);
-int cuStreamCreate(void** stream, unsigned flags);
-#define PINCHECK_API(symbol, side, shape, lookup, since, variant) \
-    int symbol PINCHECK_PARAMS_##shape __attribute__((weak));
-#include "report/cuda_api.def"
-#undef PINCHECK_API
-}
+#include "every_copy_boxes.h"
 
 namespace every_copy {
 namespace {
 
-using Name = const char*;
-
-void wait() {
-    cuCtxSynchronize();
-}
-
 // ---- Copies of one range
 
-template <class F>
-void up(F* copy, Name api, const char* array = nullptr) {
-    for (const Host& host : g_memory.hosts) {
-        int status = 0;
-        if constexpr (requires { copy(std::uint64_t{}, host.memory, kBytes, g_memory.stream); }) {
-            status = copy(g_memory.device, host.memory, kBytes, g_memory.stream);
-        } else if constexpr (requires { copy(std::uint64_t{}, host.memory, kBytes); }) {
-            status = copy(g_memory.device, host.memory, kBytes);
-        }
-        if (worked(status, api, host.kind)) {
-            expect(api, "copy", "host-to-device", host.kind, array != nullptr ? array : "device", kBytes);
-        }
-        wait();
-    }
-}
-template <class F>
-void down(F* copy, Name api) {
-    for (const Host& host : g_memory.hosts) {
-        int status = 0;
-        if constexpr (requires { copy(host.memory, std::uint64_t{}, kBytes, g_memory.stream); }) {
-            status = copy(host.memory, g_memory.device, kBytes, g_memory.stream);
-        } else if constexpr (requires { copy(host.memory, std::uint64_t{}, kBytes); }) {
-            status = copy(host.memory, g_memory.device, kBytes);
-        }
-        if (worked(status, api, host.kind)) {
-            expect(api, "copy", "device-to-host", "device", host.kind, kBytes);
-        }
-        wait();
-    }
-}
-
-template <class Call>
-void each_host(Name api, const char* direction, const char* source, const char* destination, std::uint64_t bytes,
-               Call&& call) {
-    for (const Host& host : g_memory.hosts) {
-        if (worked(call(host), api, host.kind)) {
-            expect(api, "copy", direction, source != nullptr ? source : host.kind,
-                   destination != nullptr ? destination : host.kind, bytes);
-        }
-        wait();
-    }
-}
-void once(Name api, const char* kind, const char* direction, const char* source, const char* destination,
-          std::uint64_t bytes, int status, std::uint64_t calls = 1) {
-    if (worked(status, api, kind)) {
-        expect(api, kind, direction, source, destination, bytes, calls);
-    }
-    wait();
-}
-
-std::uint32_t low(std::uint64_t address) {
-    return static_cast<std::uint32_t>(address);
-}
-constexpr std::uint32_t kLowBytes = kBytes;
-
-#define BODY(shape) void body_##shape(int(*f) PINCHECK_PARAMS_##shape, Name api)
-#define NO_COPY(shape) \
-    BODY(shape) {      \
-        (void)f;       \
-        (void)api;     \
-    }
-
 BODY(driver_h2d) {
-    up(f, api);
+    each_host(api, "host-to-device", nullptr, "device", kBytes,
+              [&](const Host& host) { return f(g_memory.device, host.memory, kBytes); });
 }
 BODY(driver_h2d_async) {
-    up(f, api);
+    each_host(api, "host-to-device", nullptr, "device", kBytes,
+              [&](const Host& host) { return f(g_memory.device, host.memory, kBytes, g_memory.stream); });
 }
 BODY(driver_d2h) {
-    down(f, api);
+    each_host(api, "device-to-host", "device", nullptr, kBytes,
+              [&](const Host& host) { return f(host.memory, g_memory.device, kBytes); });
 }
 BODY(driver_d2h_async) {
-    down(f, api);
+    each_host(api, "device-to-host", "device", nullptr, kBytes,
+              [&](const Host& host) { return f(host.memory, g_memory.device, kBytes, g_memory.stream); });
 }
 BODY(driver_h2d_v1) {
     each_host(api, "host-to-device", nullptr, "device", kBytes,
@@ -120,24 +44,6 @@ BODY(driver_d2h_async_v1) {
               [&](const Host& host) { return f(host.memory, low(g_memory.device), kLowBytes, g_memory.stream); });
 }
 
-// Unified addressing: any two ends.
-template <class Call>
-void any_ends(Name api, Call&& call, std::uint64_t bytes = kBytes) {
-    std::vector<Host> ends = g_memory.hosts;
-    ends.push_back({"device", static_cast<char*>(pointer(g_memory.device2))});
-    for (const Host& source : ends) {
-        for (const Host& destination : ends) {
-            if (source.memory == destination.memory) {
-                continue;
-            }
-            if (worked(call(address(destination.memory), address(source.memory)), api, source.kind)) {
-                expect(api, "copy", direction_between(source.kind, destination.kind), source.kind, destination.kind,
-                       bytes);
-            }
-            wait();
-        }
-    }
-}
 BODY(driver_copy) {
     any_ends(api, [&](std::uint64_t dst, std::uint64_t src) { return f(dst, src, kBytes); });
 }
@@ -235,155 +141,6 @@ BODY(driver_a2h_async) {
 BODY(driver_a2h_async_v1) {
     each_host(api, "device-to-host", "array", nullptr, kBytes,
               [&](const Host& host) { return f(host.memory, g_memory.line, 0, kLowBytes, g_memory.stream); });
-}
-
-// ---- Strided
-
-template <class Copy>
-Copy box() {
-    Copy copy{};
-    copy.source_pitch = kPitch;
-    copy.destination_pitch = kPitch;
-    copy.source_y = 1;
-    copy.width = kWidth;
-    copy.height = kRows;
-    if constexpr (requires { copy.depth; }) {
-        copy.depth = 1;
-        copy.source_height = kRows + 1;
-        copy.destination_height = kRows;
-    }
-    return copy;
-}
-template <class Copy, class Call>
-void strided(Name api, Call&& call) {
-    Copy peers = box<Copy>();
-    if constexpr (requires { peers.source_context; }) {
-        peers.source_context = std::strstr(api, "Peer") != nullptr ? g_memory.context : nullptr;
-        peers.destination_context = peers.source_context;
-    }
-    using Address = decltype(Copy::source_device);
-    for (const Host& host : g_memory.hosts) {
-        Copy up = peers;
-        up.source_type = abi::kHost;
-        up.source_host = host.memory;
-        up.destination_type = abi::kDevice;
-        up.destination_device = static_cast<Address>(g_memory.device);
-        once(api, "copy", "host-to-device", host.kind, "device", kWidth * kRows, call(up));
-        Copy down = peers;
-        down.source_type = abi::kDevice;
-        down.source_device = static_cast<Address>(g_memory.device);
-        down.destination_type = abi::kHost;
-        down.destination_host = host.memory;
-        once(api, "copy", "device-to-host", "device", host.kind, kWidth * kRows, call(down));
-        Copy unified = up;
-        unified.source_type = abi::kUnified;
-        unified.source_device = static_cast<Address>(address(host.memory));
-        if (unified.source_device == address(host.memory)) {
-            once(api, "copy", direction_between(host.kind, "device"), host.kind, "device", kWidth * kRows,
-                 call(unified));
-        }
-        if (std::strstr(api, "Peer") == nullptr) {
-            Copy to_array = up;
-            to_array.destination_type = abi::kArray;
-            to_array.destination_array = g_memory.array;
-            once(api, "copy", "host-to-device", host.kind, "array", kWidth * kRows, call(to_array));
-        }
-    }
-    Copy device = peers;
-    device.source_type = abi::kDevice;
-    device.source_device = static_cast<Address>(g_memory.device);
-    device.destination_type = abi::kDevice;
-    device.destination_device = static_cast<Address>(g_memory.device2);
-    once(api, "copy", "device-to-device", "device", "device", kWidth * kRows, call(device));
-}
-BODY(driver_2d) {
-    strided<abi::Copy2DV2>(api, [&](const abi::Copy2DV2& copy) { return f(&copy); });
-}
-BODY(driver_2d_v1) {
-    strided<abi::Copy2DV1>(api, [&](const abi::Copy2DV1& copy) { return f(&copy); });
-}
-BODY(driver_2d_async) {
-    strided<abi::Copy2DV2>(api, [&](const abi::Copy2DV2& copy) { return f(&copy, g_memory.stream); });
-}
-BODY(driver_2d_async_v1) {
-    strided<abi::Copy2DV1>(api, [&](const abi::Copy2DV1& copy) { return f(&copy, g_memory.stream); });
-}
-BODY(driver_3d) {
-    strided<abi::Copy3DV2>(api, [&](const abi::Copy3DV2& copy) { return f(&copy); });
-}
-BODY(driver_3d_v1) {
-    strided<abi::Copy3DV1>(api, [&](const abi::Copy3DV1& copy) { return f(&copy); });
-}
-BODY(driver_3d_async) {
-    strided<abi::Copy3DV2>(api, [&](const abi::Copy3DV2& copy) { return f(&copy, g_memory.stream); });
-}
-BODY(driver_3d_async_v1) {
-    strided<abi::Copy3DV1>(api, [&](const abi::Copy3DV1& copy) { return f(&copy, g_memory.stream); });
-}
-
-// ---- Batches: three copies a call, each counted
-
-std::size_t g_batch = 3;
-
-template <class Call>
-void batches(Name api, Call&& call) {
-    any_ends(api, [&](std::uint64_t dst, std::uint64_t src) {
-        const std::uint64_t dsts[] = {dst, dst + kBytes, dst + 2 * kBytes};
-        const std::uint64_t srcs[] = {src, src + kBytes, src + 2 * kBytes};
-        const std::size_t sizes[] = {g_batch == 1 ? kBytes : kBytes / 2, kBytes / 4, kBytes / 4};
-        const abi::CopyAttributes attributes[] = {{1, {}, {}, 0}};
-        const std::size_t first[] = {0};
-        return call(dsts, srcs, sizes, g_batch, attributes, first, 1);
-    });
-    // More than any_ends() counted.
-    for (auto& [key, counts] : g_expected) {
-        if (std::get<0>(key) == api) {
-            counts.calls *= g_batch;
-        }
-    }
-}
-BODY(driver_batch) {
-    batches(api, [&](auto... a) { return f(a..., g_memory.stream); });
-}
-BODY(driver_batch_v1) {
-    std::size_t failed = 0;
-    batches(api, [&](auto... a) { return f(a..., &failed, g_memory.stream); });
-}
-template <class Call>
-void boxes(Name api, Call&& call) {
-    any_ends(
-        api,
-        [&](std::uint64_t dst, std::uint64_t src) {
-            abi::BatchCopy3D copy{};
-            copy.source.type = abi::kOperandPointer;
-            copy.source.pointer.address = src;
-            copy.source.pointer.row_length = kPitch;
-            copy.destination = copy.source;
-            copy.destination.pointer.address = dst;
-            copy.extent = {kWidth, kRows, 1};
-            copy.source_access_order = 1;
-            return call(1, &copy);
-        },
-        kWidth * kRows);
-    for (const Host& host : g_memory.hosts) {
-        abi::BatchCopy3D copy{};
-        copy.source.type = abi::kOperandPointer;
-        copy.source.pointer.address = address(host.memory);
-        copy.destination.type = abi::kOperandArray;
-        copy.destination.array.array = g_memory.array;
-        copy.extent = {16, 4, 1};  // elements of 4 bytes
-        copy.source_access_order = 1;
-        once(api, "copy", direction_between(host.kind, "array"), host.kind, "array", 16 * 4 * 4, call(1, &copy));
-    }
-}
-BODY(driver_3d_batch) {
-    boxes(api, [&](std::size_t count, const abi::BatchCopy3D* copies) { return f(count, copies, 0, g_memory.stream); });
-}
-BODY(driver_3d_batch_v1) {
-    std::size_t failed = 0;
-    boxes(api, [&](std::size_t count, const abi::BatchCopy3D* copies) {
-        return f(count, copies, &failed, 0, g_memory.stream);
-    });
 }
 
 // ---- Memset: of the device's memory and of page-locked memory
