@@ -4,8 +4,8 @@
 
 namespace pincheck {
 
-// Replaced entries are those that were longest without use only by chance; a graph of more than kOrigins nodes loses
-// the places of some, never their counts.
+// Where all places of a probe are taken, the first is replaced: with very many nodes some copies lose the place they came
+// from, never their counts.
 std::size_t GraphBook::origin_slot(std::uintptr_t destination, std::uintptr_t source, std::uint64_t bytes) noexcept {
     std::uint64_t mixed = (destination ^ (source << 17) ^ (source >> 47)) * 0x9e3779b97f4a7c15ull;
     mixed ^= (bytes + (mixed >> 29)) * 0xd6e8feb86659fd93ull;

@@ -59,12 +59,12 @@ AskedSides ask_sides(const State& state, const CopyArguments& arguments, bool ma
 // Sites worth an own stack a call: what may be reported. Page-locked copies are only counted.
 bool is_offender(const report::Memory& destination, const report::Memory& source) noexcept;
 
-// Bytes of an element of the array that takes part in the copy, asked from the driver; 1 where none does, and where it is
-// not known: the copy counts with fewer bytes than it has.
+// Bytes of an element of the array that takes part in the copy, asked from the driver; 1 where none does, and where it
+// is not known: the copy counts with fewer bytes than it has.
 std::uint64_t element_bytes_of(const cuda_abi::BatchCopy3D& copy) noexcept;
 
-// cudaMemcpyKind: 0 host to host, 1 host to device, 2 device to host, 3 device to device, 4 default. The last two are worked out from
-// the pointers.
+// cudaMemcpyKind: 0 host to host, 1 host to device, 2 device to host, 3 device to device, 4 default. The last two are
+// worked out from the pointers.
 report::Direction direction_of_kind(int kind) noexcept;
 // What a stream argument means. Handles 1 and 2 are the legacy and the per-thread default stream.
 inline report::StreamKind stream_kind(Api api, void* stream) noexcept {

@@ -55,6 +55,16 @@ bool can_ask(const State& state, const Driver* driver) noexcept {
            driver->graph_memset_node_get_params != nullptr && driver->graph_child_get_graph != nullptr;
 }
 
+// The account of a graph that is being changed; null, and counted as not classified, where it cannot be kept.
+ExecGraph* account_to_change(State& state, const Driver* driver, void* executable) noexcept {
+    ExecGraph* account = state.graphs.find(reinterpret_cast<std::uintptr_t>(executable));
+    if (account == nullptr || !can_ask(state, driver)) {
+        state.image.lose(report::Loss::not_classified, 1, 0, now_ns());
+        return nullptr;
+    }
+    return account;
+}
+
 // Fills the account of one executable graph.
 class Account {
   public:
@@ -184,9 +194,8 @@ void GraphHook::node_changed(void* executable, void* node, const CopyArguments& 
     const KeepErrno keep;
     const Driver* known = driver();
     const auto number = reinterpret_cast<std::uintptr_t>(node);
-    ExecGraph* account = state().graphs.find(reinterpret_cast<std::uintptr_t>(executable));
-    if (account == nullptr || !can_ask(state(), known)) {
-        state().image.lose(report::Loss::not_classified, 1, 0, now_ns());
+    ExecGraph* account = account_to_change(state(), known, executable);
+    if (account == nullptr) {
         return;
     }
     // Another buffer of the same kind stays the work of the place that made the node; another kind of memory is the
@@ -207,9 +216,8 @@ void GraphHook::child_changed(void* executable, void* node, void* graph) noexcep
     const KeepErrno keep;
     const Driver* known = driver();
     const auto number = reinterpret_cast<std::uintptr_t>(node);
-    ExecGraph* account = state().graphs.find(reinterpret_cast<std::uintptr_t>(executable));
-    if (account == nullptr || !can_ask(state(), known)) {
-        state().image.lose(report::Loss::not_classified, 1, 0, now_ns());
+    ExecGraph* account = account_to_change(state(), known, executable);
+    if (account == nullptr) {
         return;
     }
     state().graphs.remove_node(*account, number);

@@ -187,7 +187,8 @@ bool is_set_id() noexcept {
     while (*word != nullptr) {
         ++word;
     }
-    // For a set-id process the loader takes variables out of the environment, which leaves as many null words behind it.
+    // For a set-id process the loader takes variables out of the environment, which leaves as many null words behind
+    // it.
     while (*word == nullptr) {
         ++word;
     }

@@ -55,12 +55,14 @@ inline CopyArguments copy_of(std::uintptr_t dst, std::uintptr_t src, std::uint64
     copy.direction = direction;
     return copy;
 }
-inline CopyArguments async_copy_of(std::uintptr_t dst, std::uintptr_t src, std::uint64_t bytes, Direction direction,
-                                   void* stream) {
-    CopyArguments copy = copy_of(dst, src, bytes, direction);
+inline CopyArguments async_of(CopyArguments copy, void* stream) {
     copy.async = true;
     copy.stream = stream;
     return copy;
+}
+inline CopyArguments async_copy_of(std::uintptr_t dst, std::uintptr_t src, std::uint64_t bytes, Direction direction,
+                                   void* stream) {
+    return async_of(copy_of(dst, src, bytes, direction), stream);
 }
 
 inline int hook_runtime_copy(Api api, Caller caller, void* dst, const void* src, std::size_t bytes, int kind) {
@@ -113,11 +115,6 @@ inline CopyArguments array_copy(std::uintptr_t dst, std::uintptr_t src, std::uin
     CopyArguments copy = copy_of(dst, src, bytes, direction);
     copy.destination_is = to_array ? MemoryClass::array : MemoryClass::none;
     copy.source_is = from_array ? MemoryClass::array : MemoryClass::none;
-    return copy;
-}
-inline CopyArguments async_of(CopyArguments copy, void* stream) {
-    copy.async = true;
-    copy.stream = stream;
     return copy;
 }
 template <class Address, class Size>

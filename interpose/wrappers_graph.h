@@ -112,14 +112,14 @@ inline int hook_graph_update(Api api, Caller caller, void* executable, void* gra
     return graph_through<int PINCHECK_PARAMS_graph_update>(
         api, caller, [&](GraphHook& hook) { hook.updated(executable, graph); }, executable, graph, result);
 }
-inline int hook_graph_exec_set_copy(Api api, Caller caller, void* executable, void* node, const cuda_abi::Copy3DV2* copy,
-                                    void* context) {
+inline int hook_graph_exec_set_copy(Api api, Caller caller, void* executable, void* node,
+                                    const cuda_abi::Copy3DV2* copy, void* context) {
     return graph_through<int PINCHECK_PARAMS_graph_exec_set_copy>(
         api, caller, [&](GraphHook& hook) { hook.node_changed(executable, node, describe(*copy)); }, executable, node,
         copy, context);
 }
-inline int hook_graph_exec_set_fill(Api api, Caller caller, void* executable, void* node, const cuda_abi::MemsetNode* fill,
-                                    void* context) {
+inline int hook_graph_exec_set_fill(Api api, Caller caller, void* executable, void* node,
+                                    const cuda_abi::MemsetNode* fill, void* context) {
     return graph_through<int PINCHECK_PARAMS_graph_exec_set_fill>(
         api, caller, [&](GraphHook& hook) { hook.node_changed(executable, node, describe(*fill)); }, executable, node,
         fill, context);
