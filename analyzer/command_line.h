@@ -1,5 +1,5 @@
 // The command line of a program with verbs. CLI11 parses it, in command_line.cpp alone: a file that includes CLI11
-// takes ten times as long to compile as one that does not.
+// takes far longer to compile than one that does not.
 #pragma once
 
 #include <functional>

@@ -44,8 +44,8 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
     if (finding.heading >= 0 && static_cast<std::size_t>(finding.heading) < site->stack.size()) {
         source = source_text(capture, site->stack[static_cast<std::size_t>(finding.heading)], origins);
     }
-    const std::string facts = fmt::format("{}  {}   {}", direction_text(site->direction), sizes_text(*site),
-                                          host_memory_text(*site));
+    const std::string facts =
+        fmt::format("{}  {}   {}", direction_text(site->direction), sizes_text(*site), host_memory_text(*site));
     constexpr std::size_t kIndent = 4;
     const std::string indent(kIndent, ' ');
     const std::size_t fact_column = lines.width() >= 80 ? lines.width() - kFactColumns : 0;

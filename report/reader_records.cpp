@@ -242,7 +242,8 @@ void Parser::check_references() {
     for (const ThreadSlot& thread : report.threads) {
         text(thread.in_call_api);
     }
-    for (const Dangling* kind : {&strings, &modules, &symbol_modules, &stacks, &counter_sites, &range_sites, &memory_sites}) {
+    for (const Dangling* kind :
+         {&strings, &modules, &symbol_modules, &stacks, &counter_sites, &range_sites, &memory_sites}) {
         kind->say(result_.report.problems);
     }
 }

@@ -5,10 +5,12 @@
 
 BUILD_DIR is a build folder or a bundle of one (bundle.sh). Each program runs twice: under libpincheck.so with CUPTI
 counting, and plain, for its output and status. Compared are executed copies by direction (one that was captured into a
-graph counts when the graph is launched, with CUPTI and with the simulated device) and memsets. A framework that is not installed is skipped with the reason.
+graph counts when the graph is launched, with CUPTI and with the simulated device) and memsets. A framework that is not
+installed is skipped with the reason.
 OUT_DIR (default: tests/gpu/<device>) gets one JSON file a program, and environment.json. Nothing is fetched from a
-network. A program that runs longer than --timeout (default: 40 seconds) fails, and the others still run. --simulated takes the simulated device's own counts in place of CUPTI's, to try this script without a GPU. Exit
-status 1 when a comparison fails."""
+network. A program that runs longer than --timeout (default: 40 seconds) fails, and the others still run. --simulated takes
+the simulated device's own counts in place of CUPTI's, to try this script without a GPU. Exit status 1 when a comparison
+fails."""
 
 import argparse
 import json

@@ -61,9 +61,9 @@ TEST_F(Graphs, P6_EveryLaunchAccountsForItsCopiesWhereTheyCameFrom) {
         }
         const bool copy = site.record.kind == SiteKind::copy;
         const Totals totals = totals_of_site(report, id);
-        Totals& sum = sums[function + " " + pincheck::name(site.record.kind) + " " +
-                           pincheck::name(site.record.direction) + " " +
-                           (copy ? pincheck::name(host_side(site.record).kind) : "none")];
+        Totals& sum =
+            sums[function + " " + pincheck::name(site.record.kind) + " " + pincheck::name(site.record.direction) + " " +
+                 (copy ? pincheck::name(host_side(site.record).kind) : "none")];
         sum.calls += totals.calls;
         sum.bytes += totals.bytes;
     }
@@ -98,8 +98,7 @@ TEST_F(Graphs, AreAsManyAsTheDeviceSaw) {
 
 TEST_F(Graphs, LaunchesAreSitesOfTheirOwn) {
     const Report report = run_.report();
-    const Totals launches =
-        totals(report, [](const SiteRecord& site) { return site.kind == SiteKind::graph_launch; });
+    const Totals launches = totals(report, [](const SiteRecord& site) { return site.kind == SiteKind::graph_launch; });
     // captured: 5; nodes: 16 + 2; update: 10; child: 3.
     EXPECT_EQ(launches.calls, 5u + 18 + 10 + 3);
 }

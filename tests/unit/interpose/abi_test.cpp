@@ -79,35 +79,35 @@ TEST(Abi, rowsThatWereNotCheckedAreTwinsOrNewerThanTheHeaders) {
 }
 
 TEST(Abi, structsLieAsInTheHeaders) {
-#define SAME(ours, field, theirs, member)                                                        \
-    EXPECT_EQ(offsetof(cuda_abi::ours, field), offsetof(theirs, member)) << #ours "::" #field;         \
+#define SAME(ours, field, theirs, member)                                                      \
+    EXPECT_EQ(offsetof(cuda_abi::ours, field), offsetof(theirs, member)) << #ours "::" #field; \
     EXPECT_EQ(sizeof(cuda_abi::ours::field), sizeof(theirs::member)) << #ours "::" #field
-#define SAME_COPY_2D(ours, theirs)                                                               \
-    EXPECT_EQ(sizeof(cuda_abi::ours), sizeof(theirs));                                                 \
-    SAME(ours, source_x, theirs, srcXInBytes);                                                    \
-    SAME(ours, source_y, theirs, srcY);                                                           \
-    SAME(ours, source_type, theirs, srcMemoryType);                                               \
-    SAME(ours, source_host, theirs, srcHost);                                                     \
-    SAME(ours, source_device, theirs, srcDevice);                                                 \
-    SAME(ours, source_array, theirs, srcArray);                                                   \
-    SAME(ours, source_pitch, theirs, srcPitch);                                                   \
-    SAME(ours, destination_x, theirs, dstXInBytes);                                               \
-    SAME(ours, destination_y, theirs, dstY);                                                      \
-    SAME(ours, destination_type, theirs, dstMemoryType);                                          \
-    SAME(ours, destination_host, theirs, dstHost);                                                \
-    SAME(ours, destination_device, theirs, dstDevice);                                            \
-    SAME(ours, destination_array, theirs, dstArray);                                              \
-    SAME(ours, destination_pitch, theirs, dstPitch);                                              \
-    SAME(ours, width, theirs, WidthInBytes);                                                      \
+#define SAME_COPY_2D(ours, theirs)                       \
+    EXPECT_EQ(sizeof(cuda_abi::ours), sizeof(theirs));   \
+    SAME(ours, source_x, theirs, srcXInBytes);           \
+    SAME(ours, source_y, theirs, srcY);                  \
+    SAME(ours, source_type, theirs, srcMemoryType);      \
+    SAME(ours, source_host, theirs, srcHost);            \
+    SAME(ours, source_device, theirs, srcDevice);        \
+    SAME(ours, source_array, theirs, srcArray);          \
+    SAME(ours, source_pitch, theirs, srcPitch);          \
+    SAME(ours, destination_x, theirs, dstXInBytes);      \
+    SAME(ours, destination_y, theirs, dstY);             \
+    SAME(ours, destination_type, theirs, dstMemoryType); \
+    SAME(ours, destination_host, theirs, dstHost);       \
+    SAME(ours, destination_device, theirs, dstDevice);   \
+    SAME(ours, destination_array, theirs, dstArray);     \
+    SAME(ours, destination_pitch, theirs, dstPitch);     \
+    SAME(ours, width, theirs, WidthInBytes);             \
     SAME(ours, height, theirs, Height)
-#define SAME_COPY_3D(ours, theirs)                                                               \
-    SAME_COPY_2D(ours, theirs);                                                                   \
-    SAME(ours, source_z, theirs, srcZ);                                                           \
-    SAME(ours, source_level, theirs, srcLOD);                                                     \
-    SAME(ours, source_height, theirs, srcHeight);                                                 \
-    SAME(ours, destination_z, theirs, dstZ);                                                      \
-    SAME(ours, destination_level, theirs, dstLOD);                                                \
-    SAME(ours, destination_height, theirs, dstHeight);                                            \
+#define SAME_COPY_3D(ours, theirs)                     \
+    SAME_COPY_2D(ours, theirs);                        \
+    SAME(ours, source_z, theirs, srcZ);                \
+    SAME(ours, source_level, theirs, srcLOD);          \
+    SAME(ours, source_height, theirs, srcHeight);      \
+    SAME(ours, destination_z, theirs, dstZ);           \
+    SAME(ours, destination_level, theirs, dstLOD);     \
+    SAME(ours, destination_height, theirs, dstHeight); \
     SAME(ours, depth, theirs, Depth)
     SAME_COPY_2D(Copy2DV1, CUDA_MEMCPY2D_v1);
     SAME_COPY_2D(Copy2DV2, CUDA_MEMCPY2D_v2);
