@@ -1,0 +1,155 @@
+// What is kept of a stream, of a context, and of the order between streams. The parts of streams.h that others do not
+// look into.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "memory.h"
+#include "report/mutex.h"
+#include "report/records.h"
+
+namespace pincheck {
+
+// A place in a stream: everything up to `sequence`. For the legacy default stream also everything that was issued to
+// the context's blocking streams before its action number `epoch` began.
+struct StreamPlace {
+    std::uint32_t stream = 0;  // number of the stream; 0: nowhere
+    std::uint32_t slot = 0;    // where it is kept
+    std::uint64_t sequence = 0;
+    std::uint64_t epoch = 0;
+};
+
+// What an operation is ordered behind: its stream's earlier work, and, in a blocking stream, the legacy stream's.
+struct StreamPoint {
+    StreamPlace own;
+    StreamPlace legacy;
+};
+
+enum class EdgeKind : std::uint8_t {
+    join,    // operation `sequence` waits for `target`
+    legacy,  // the same, because `target` is in the legacy stream; and from operation `from` on, `epoch` of its actions
+             // had begun
+    gate,    // operation `sequence` may be waiting for the host
+};
+
+// One reason why an operation of a stream waits, in that stream's queue.
+struct OrderEdge {
+    std::uint32_t next = 0;  // index in the pool
+    std::uint32_t index = 0;
+    EdgeKind kind{};
+    bool opened = false;          // gate: it is known to have run
+    std::uint16_t operation = 0;  // 1: stands for an operation that is no work (see Pending::items)
+    StreamPlace target;
+    std::uint64_t sequence = 0;
+    std::uint64_t from = 0;
+    std::uint64_t epoch = 0;
+    std::uint64_t gate = 0;
+};
+
+struct ContextEntry;
+
+// Entries are never unmapped, so that one may be read without a lock; `number` tells which life it is in.
+struct alignas(64) StreamEntry {
+    // What putting an operation in touches.
+    std::atomic<std::uint64_t> issued{0};
+    std::atomic<std::uint64_t> complete{0};
+    std::atomic<std::uint64_t> seen_ended{0};  // actions of the legacy stream that this stream's order has in it
+    std::atomic<std::uint64_t> seen_begun{0};  // and that had begun when this stream was looked at last
+    ContextEntry* context = nullptr;
+    std::atomic<std::uint32_t> number{0};  // 0: free
+    std::atomic<std::uint32_t> listed{0};  // in the context's list of streams with work
+    std::atomic<std::uint32_t> work_site{0};
+    report::StreamKind kind{};
+    bool non_blocking = false;
+    std::atomic<bool> maybe_gated{false};
+
+    Mutex mutex;  // what follows, up to the keys; after the context's where both are held
+    std::uint32_t first_edge = 0;
+    std::uint32_t last_edge = 0;
+    std::atomic<std::uint32_t> edges{0};
+    std::uint32_t compact_at = 0;
+    std::uint64_t base_epoch = 0;  // actions of the legacy stream begun when the operations before the first edge came
+    std::uint64_t lost_gate = 0;   // a gate for which there was no edge
+    std::atomic<std::uint32_t> other_operations{0};  // no work, and not known complete
+    bool retired = false;                            // the handle is gone, work is left
+    bool dead = false;                               // the context is gone
+
+    // Written under the table's mutex.
+    std::atomic<std::uintptr_t> identity{0};
+    std::atomic<std::uintptr_t> key_context{0};
+    std::atomic<std::uint32_t> thread{0};
+    std::uint32_t slot = 0;
+    std::uint32_t site = 0;
+    std::atomic<StreamEntry*> next_in_bucket{nullptr};
+    StreamEntry* next_free = nullptr;
+
+    // Under the context's mutex.
+    StreamEntry* next_listed = nullptr;
+    StreamEntry* previous_listed = nullptr;
+
+    bool is_legacy() const noexcept { return kind == report::StreamKind::legacy_default; }
+};
+
+struct ContextEntry {
+    std::atomic<std::uintptr_t> handle{0};  // 0: free
+    std::atomic<int> device{-1};
+    Mutex mutex;
+    StreamEntry* listed[2] = {nullptr, nullptr};  // streams that may have work: non-blocking ones, and the others
+    std::atomic<StreamEntry*> legacy{nullptr};
+    // Actions of the legacy stream: begun, and the newest whose call has returned.
+    std::atomic<std::uint64_t> begun{0};
+    std::atomic<std::uint64_t> ended{0};
+    std::atomic<std::uint64_t> complete_epoch{0};  // newest action whose past is known complete
+    std::atomic<bool> maybe_gated{false};          // a blocking stream may be behind a gate
+};
+
+// Raises a mark that never goes back.
+inline void raise(std::atomic<std::uint64_t>& mark, std::uint64_t value) noexcept {
+    std::uint64_t now = mark.load(std::memory_order_relaxed);
+    while (now < value && !mark.compare_exchange_weak(now, value)) {
+    }
+}
+
+// Objects at fixed addresses, named by index from 1, from mapped chunks; freed ones are used again, oldest first or
+// newest first as the caller links them. Callers lock.
+template <class T, std::uint32_t kChunk, std::uint32_t kMax>
+class ChunkArray {
+  public:
+    static constexpr std::uint32_t kChunks = kMax / kChunk;
+    static_assert(kMax % kChunk == 0);
+
+    // A zeroed object that was never handed out; null: the cap is reached, or memory is refused.
+    T* fresh() noexcept {
+        if (used_ == kMax) {
+            return nullptr;
+        }
+        const std::uint32_t chunk = used_ / kChunk;
+        T* memory = chunks_[chunk].load(std::memory_order_relaxed);
+        if (memory == nullptr) {
+            memory = map_array<T>(kChunk);
+            if (memory == nullptr) {
+                return nullptr;
+            }
+            chunks_[chunk].store(memory, std::memory_order_release);
+        }
+        return &memory[used_++ % kChunk];
+    }
+    std::uint32_t used() const noexcept { return used_; }
+    // Index from 1, of an object that was handed out.
+    T& at(std::uint32_t index) const noexcept {
+        return chunks_[(index - 1) / kChunk].load(std::memory_order_acquire)[(index - 1) % kChunk];
+    }
+    ~ChunkArray() {
+        for (std::atomic<T*>& chunk : chunks_) {
+            unmap_memory(chunk.load(std::memory_order_relaxed), kChunk * sizeof(T));
+        }
+    }
+
+  private:
+    std::atomic<T*> chunks_[kChunks] = {};
+    std::uint32_t used_ = 0;
+};
+
+}  // namespace pincheck

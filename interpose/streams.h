@@ -1,0 +1,266 @@
+// Work in streams: what was issued, in which order it runs, and what of it the host knows to be complete.
+//
+// Pure: no CUDA call, no heap; handles are numbers. Time is not looked at, only order: the answers are the same on a
+// slow and on a fast device.
+//
+// A stream counts the operations that are put into it (its sequence numbers) and has one mark up to which they are
+// known complete: they run in order, so one mark is enough. Edges between streams (an event waited for, the legacy
+// default stream) are kept in a queue of the stream that waits, and followed only when the host learns that the waiting
+// operation is complete; each is followed once. An operation therefore costs the same with ten streams and with ten
+// thousand. What a host's wait costs is proportional to what it completes.
+//
+// A call goes through two steps, because calls of several threads overlap: begin() (or look(), begin_record(), ...)
+// before the real call, and after it, where it succeeded, what came of it: issued(), recorded(), waited(), learned().
+// An operation counts as issued from the moment its call has returned: only then is it sure that a wait which begins
+// now covers it. So a wait completes what was issued before the wait *began*, and never what another thread was issuing
+// meanwhile. Order between host threads is not modelled: what one thread has learned, the process knows.
+//
+// Where the tables are full, knowledge is lost, never invented: an operation stays "not known complete" longer than it
+// had to. losses() counts it. The caps are kMaxStreams, kMaxContexts, kMaxEvents, kMaxEdges.
+//
+// Thread rules: every member may be called from any thread at any time. errno may change (memory is mapped as tables
+// grow).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "event_book.h"
+#include "report/records.h"
+#include "stream_entry.h"
+
+namespace pincheck {
+
+// A stream of one life: a handle that was destroyed and made again is another stream. Null: a stream nobody saw.
+struct StreamRef {
+    StreamEntry* entry = nullptr;
+    std::uint32_t number = 0;
+    explicit operator bool() const noexcept { return entry != nullptr; }
+};
+
+// One piece of issued work. Never reused. The empty ticket is work that was complete when its call returned.
+struct Ticket {
+    std::uint32_t stream = 0;  // StreamInfo::number
+    std::uint32_t slot = 0;    // where the stream is kept
+    std::uint64_t sequence = 0;
+    explicit operator bool() const noexcept { return stream != 0; }
+};
+
+struct StreamInfo {
+    std::uint32_t number = 0;  // from 1, in the order in which the tool met the streams: the same for the whole report
+    std::uint32_t site = 0;    // that created it; 0: a default stream, or not seen
+    report::StreamKind kind{};
+    bool non_blocking = false;
+    std::uintptr_t handle = 0;  // 1 and 2: the legacy and a thread's default stream
+    std::uintptr_t context = 0;
+    int device = -1;
+};
+
+// A call that puts something into a stream, or waits for one, from before the real call on.
+struct Operation {
+    StreamEntry* entry = nullptr;  // null: of a stream nobody saw; everything below ignores it
+    std::uint32_t number = 0;
+    std::uint64_t legacy_ended = 0;
+    StreamPoint before;
+};
+
+// What a call that is about to wait for a stream would find there.
+struct Pending {
+    bool work = false;         // something in the stream is not known complete
+    bool behind = false;       // something else that the next operation of the stream is ordered behind is not: for the
+                               // legacy stream work in blocking streams, for those the legacy stream's
+    std::uint32_t items = 0;   // copies, fills and launches issued since the stream was last known complete
+    Ticket newest;             // of them
+    std::uint32_t site = 0;    // of the newest work that has one (see name_work()); 0: none
+    std::uint32_t stream = 0;  // number of the stream that `newest` is in
+};
+
+// The stream that a thread used last. One a thread, passed to find().
+struct LastStream {
+    std::uintptr_t context = 0;
+    std::uintptr_t identity = 0;
+    std::uint32_t version = 0;
+    StreamRef stream;
+};
+
+// The streams of a context at the moment a wait for all of them begins.
+struct ContextWait {
+    void* snapshot = nullptr;
+};
+
+class Streams {
+  public:
+    static constexpr std::uint32_t kMaxStreams = 32768;
+    static constexpr std::uint32_t kMaxContexts = 256;
+    static constexpr std::uint32_t kMaxEvents = EventBook::kMaxEvents;
+    static constexpr std::uint32_t kMaxEdges = 65536;
+
+    struct Losses {
+        std::uint64_t streams = 0;  // not followed: no room
+        std::uint64_t events = 0;   // records not remembered
+        std::uint64_t edges = 0;    // not remembered, or remembered as later than they were
+    };
+
+    Streams() = default;
+    Streams(const Streams&) = delete;
+    Streams& operator=(const Streams&) = delete;
+    ~Streams();
+
+    // ---- Streams and contexts
+
+    // The stream behind a handle of a created stream, or the default stream of a context: identity 1 the legacy one, 2
+    // the per-thread one of `thread`. `context` and `thread` matter for those only. Null where it was never added.
+    StreamRef find(std::uintptr_t context, std::uintptr_t identity, std::uint32_t thread) const noexcept;
+    StreamRef find(LastStream& last, std::uintptr_t context, std::uintptr_t identity,
+                   std::uint32_t thread) const noexcept {
+        if (last.identity == identity && (identity > 2 || last.context == context) &&
+            last.version == version_.load(std::memory_order_acquire)) {
+            return last.stream;
+        }
+        return find_anew(last, context, identity, thread);
+    }
+    // Adds a stream that came to be (identity > 2: replaces an older one of that handle, whose end was not seen), or
+    // that is seen for the first time. Returns the one that is there already for a default stream.
+    StreamRef add(std::uintptr_t context, int device, std::uintptr_t identity, std::uint32_t thread, bool non_blocking,
+                  std::uint32_t site) noexcept;
+    // The handle ends; its work goes on (CUDA Driver API, cuStreamDestroy: resources are released once the device has
+    // completed all work) and is learned of through events and context waits. Call before the real call: another thread
+    // may be given the same handle right after it.
+    void stream_destroyed(std::uintptr_t handle) noexcept;
+    // Nothing of its work is ever learned any more.
+    void context_destroyed(std::uintptr_t context) noexcept;
+    StreamInfo info(StreamRef stream) const noexcept;
+
+    // ---- Putting operations into streams
+
+    // Before the real call of anything that goes into a stream: work, event record, wait, host function, synchronous
+    // copy. In the legacy stream this is an action (CUDA Driver API, "Stream synchronization behavior").
+    Operation begin(StreamRef stream) noexcept;
+    // A copy, fill, launch or graph launch went in.
+    Ticket issued(const Operation& operation) noexcept;
+    // Something that may hold the stream until the host acts went in: a host function, a wait for a value or for an
+    // external semaphore, a graph with such a node. Work behind it is not armed until it is known to have run.
+    Ticket issued_gate(const Operation& operation, std::uint64_t gate = 0) noexcept;
+    // A synchronous action that left nothing behind (a synchronous copy that is complete on return).
+    void acted(const Operation& operation) noexcept;
+    // The site of the work that was issued last, for Pending::site.
+    void name_work(const Ticket& ticket, std::uint32_t site) noexcept;
+
+    // Names a gate that tells when it has run: a host function. gate_opened() when the function returned; before
+    // issued_gate() it has no effect, so call it again after that when the function was faster.
+    std::uint64_t new_gate() noexcept { return last_gate_.fetch_add(1, std::memory_order_relaxed) + 1; }
+    void gate_opened(const Operation& operation, std::uint64_t gate) noexcept;
+
+    // ---- Events
+
+    void event_created(std::uintptr_t event) noexcept { event_destroyed(event); }
+    void event_destroyed(std::uintptr_t event) noexcept;
+    // Others record it too: another process (IPC), or a graph's node. Its completion tells nothing, and work that waits
+    // for it is not armed.
+    void event_is_foreign(std::uintptr_t event) noexcept;
+    // Around cuEventRecord: begin() of the stream, begin_record(), the real call, end_record().
+    EventUse begin_record(std::uintptr_t event) noexcept;
+    void end_record(const EventUse& use, const Operation& operation, bool recorded) noexcept;
+    // A record that became part of a capture: the event stands for nothing outside it.
+    void recorded_in_capture(std::uintptr_t event) noexcept;
+    // Before a wait for the event, or a query.
+    EventUse look(std::uintptr_t event) noexcept;
+    // The operation was a wait for the event, and succeeded.
+    void waited(const Operation& operation, const EventUse& use) noexcept;
+
+    // ---- What the host learns
+
+    // Before a synchronisation or query of the stream.
+    Operation begin_wait(StreamRef stream) noexcept;
+    // Everything that was in the stream when the operation began is complete: a synchronisation or successful query, a
+    // synchronous copy, the start of a host function.
+    void learned(const Operation& operation) noexcept;
+    // The event's last record is complete: a synchronisation or successful query.
+    void learned(const EventUse& use) noexcept;
+    // Around cuCtxSynchronize. Exactly one of learned() and forget() follows.
+    ContextWait begin_context_wait(std::uintptr_t context) noexcept;
+    void learned(const ContextWait& wait) noexcept;
+    void forget(const ContextWait& wait) noexcept;
+
+    // ---- Questions
+
+    bool is_known_complete(const Ticket& ticket) const noexcept;
+    // False: the past of the work holds a gate that is not known to have run.
+    bool is_armed(const Ticket& ticket) noexcept;
+    Pending pending(StreamRef stream) noexcept;
+    Pending pending_in_context(std::uintptr_t context) noexcept;
+    Pending pending_on_device(int device) noexcept;
+    Losses losses() const noexcept;
+
+  private:
+    friend class StreamSearch;
+    struct Snapshot;
+    class EdgeList;
+    static constexpr std::size_t kBuckets = 16384;
+    static constexpr std::uint32_t kMaxSnapshots = 64;
+
+    StreamRef find_anew(LastStream& last, std::uintptr_t context, std::uintptr_t identity,
+                        std::uint32_t thread) const noexcept;
+    StreamEntry* in_chain(std::uintptr_t context, std::uintptr_t identity, std::uint32_t thread) const noexcept;
+    std::atomic<StreamEntry*>* bucket(std::uintptr_t context, std::uintptr_t identity,
+                                      std::uint32_t thread) const noexcept;
+    bool make_tables() noexcept;
+    StreamEntry* free_slot() noexcept;
+    void unchain(StreamEntry& entry) noexcept;
+    void retire(StreamEntry& entry) noexcept;
+    void release_if_over(StreamEntry& entry) noexcept;
+    ContextEntry* context_of(std::uintptr_t handle) const noexcept;
+    ContextEntry* context_or_add(std::uintptr_t handle, int device) noexcept;
+    StreamEntry* at(std::uint32_t slot) const noexcept { return &entries_.at(slot); }
+
+    // stream_order.cpp
+    StreamPlace legacy_place(const StreamEntry& entry, std::uint64_t ended) const noexcept;
+    bool is_complete(const StreamPlace& place) const noexcept;
+    std::uint64_t put_in(const Operation& operation, const OrderEdge* edges, std::uint32_t count) noexcept;
+    void see_legacy(StreamEntry& entry, const Operation& operation, std::uint64_t sequence,
+                    std::uint64_t begun) noexcept;
+    bool push(StreamEntry& entry, const OrderEdge& edge) noexcept;
+    void compact(StreamEntry& entry) noexcept;
+    OrderEdge* new_edge() noexcept;
+    void free_edge(OrderEdge& edge) noexcept;
+    void free_edges(StreamEntry& entry) noexcept;
+    OrderEdge* edge(std::uint32_t index) const noexcept { return index != 0 ? &edges_.at(index) : nullptr; }
+    void list(StreamEntry& entry) noexcept;
+    static void unlist(ContextEntry& context, StreamEntry& entry) noexcept;
+    bool unlist_if_idle(ContextEntry& context, StreamEntry& entry) noexcept;
+    void learn(const StreamPlace& place) noexcept;
+    void follow(EdgeList& edges) noexcept;
+    void advance(const StreamPlace& place, EdgeList& reached) noexcept;
+    void complete_to(StreamEntry& entry, std::uint64_t sequence, EdgeList& reached) noexcept;
+    void complete_blocking(ContextEntry& context, std::uint64_t epoch, EdgeList& reached) noexcept;
+    std::uint64_t issued_before(const StreamEntry& entry, std::uint64_t epoch) const noexcept;
+    void mark_gated(StreamEntry& entry) noexcept;
+
+    // stream_questions.cpp
+    void add_pending(StreamEntry& entry, Pending& pending) const noexcept;
+    void pending_in(ContextEntry& context, Pending& pending) noexcept;
+
+    std::atomic<std::uint32_t> version_{1};  // changes when a handle stops meaning what it meant
+    std::atomic<std::uint64_t> last_gate_{0};
+    mutable Mutex table_mutex_;  // handles, slots, contexts; before the other mutexes
+    std::atomic<std::atomic<StreamEntry*>*> buckets_{nullptr};
+    ChunkArray<StreamEntry, 256, kMaxStreams> entries_;
+    StreamEntry* first_free_ = nullptr;  // used again oldest first: what still names them has most time to go
+    StreamEntry* last_free_ = nullptr;
+    StreamEntry* first_dead_ = nullptr;  // of contexts that are gone; used again when nothing else is left
+    StreamEntry* last_dead_ = nullptr;
+    std::uint32_t last_number_ = 0;
+    ContextEntry contexts_[kMaxContexts];
+    EventBook events_;
+    Mutex edges_mutex_;
+    ChunkArray<OrderEdge, 512, kMaxEdges> edges_;
+    std::uint32_t free_edge_ = 0;
+    Mutex snapshots_mutex_;
+    Snapshot* free_snapshots_ = nullptr;
+    std::uint32_t snapshots_ = 0;
+    std::atomic<std::uint64_t> lost_streams_{0};
+    std::atomic<std::uint64_t> lost_edges_{0};
+};
+
+}  // namespace pincheck
