@@ -1,6 +1,7 @@
 #include "dump.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -51,6 +52,11 @@ class Dump {
         }
         for (const auto& [id, site] : report_.sites) {
             this->site(site);
+        }
+        for (const auto& [id, stream] : report_.streams) {
+            line("stream: id={} kind={} flags={} site={} context={} device={} handle={:#x}", id, name(stream.kind),
+                 stream_flag_names(stream.flags), site_name(stream.site), stream.context,
+                 stream.device == kNoDevice ? "-" : std::to_string(stream.device), stream.handle);
         }
         for (const MemoryRecord& memory : report_.memories) {
             line("memory: site={} detail={} text={} value={}", site_name(memory.site), name(memory.detail),
@@ -178,8 +184,8 @@ class Dump {
     }
 
     void slots() {
-        for (const CounterSlot& c :
-             sorted(report_.counters, [](const CounterSlot& s) { return std::tuple(s.site, s.thread); })) {
+        for (const CounterSlot& c : sorted(
+                 report_.counters, [](const CounterSlot& s) { return std::tuple(s.site, s.thread, s.size_class); })) {
             counter(c);
         }
         for (const RangeSlot& r : sorted(report_.ranges, [](const RangeSlot& s) { return s.address; })) {
@@ -193,6 +199,23 @@ class Dump {
                 "in_call_since_ns={} name={}",
                 t.thread, name(t.state), t.tid, t.threads, thread_flag_names(t.flags), t.started_ns, t.calls,
                 string(t.in_call_api), t.in_call_since_ns, quoted(thread_name));
+        }
+        for (const WaitSlot& w : sorted(
+                 report_.waits, [](const WaitSlot& s) { return std::tuple(s.site, s.thread, s.cause, s.evidence); })) {
+            line(
+                "wait: site={} thread={} state={} cause={} evidence={} calls={} ns={} ns_max={} first_ns={} last_ns={} "
+                "stream={} behind_site={} kernel={} items={} delayed_streams=[{}]",
+                site_name(w.site), w.thread, name(w.state), name(w.cause), name(w.evidence), w.calls, w.ns, w.ns_max,
+                w.first_ns, w.last_ns, w.stream, site_name(w.behind_site), string(w.kernel), w.items,
+                fmt::join(w.delayed_streams, ","));
+        }
+        for (const TransferSlot& t :
+             sorted(report_.transfers, [](const TransferSlot& s) { return std::tuple(s.site, s.size_class); })) {
+            line(
+                "transfer: site={} size_class={} state={} copies={} bytes={} device_ns={} device_ns_min={} "
+                "device_ns_max={} calls={} host_ns={} completion_ns={} before_ns={} during_ns={} returned_early={}",
+                site_name(t.site), t.size_class, name(t.state), t.copies, t.bytes, t.device_ns, t.device_ns_min,
+                t.device_ns_max, t.calls, t.host_ns, t.completion_ns, t.before_ns, t.during_ns, t.returned_early);
         }
         for (const LossSlot& l : sorted(report_.losses, [](const LossSlot& s) { return s.kind; })) {
             line("loss: kind={} count={} error={} first_ns={} last_ns={}", name(l.kind), l.count, l.error, l.first_ns,
@@ -211,12 +234,13 @@ class Dump {
         const std::uint64_t calls =
             std::accumulate(std::begin(slot.histogram), std::end(slot.histogram), std::uint64_t{0});
         line(
-            "counter: site={} thread={} state={} calls={} failed={} bytes={} bytes_min={} bytes_max={} host_ns={} "
+            "counter: site={} thread={} size_class={} state={} calls={} failed={} bytes={} bytes_min={} bytes_max={} "
+            "host_ns={} "
             "host_ns_max={} then_synchronized={} first_ns={} last_ns={} allocation_site={} last_error={} "
             "histogram={}",
-            site_name(slot.site), slot.thread, name(slot.state), calls, slot.failed, slot.bytes, slot.bytes_min,
-            slot.bytes_max, slot.host_ns, slot.host_ns_max, slot.then_synchronized, slot.first_ns, slot.last_ns,
-            site_name(slot.allocation_site), slot.last_error, histogram.empty() ? "-" : histogram);
+            site_name(slot.site), slot.thread, slot.size_class, name(slot.state), calls, slot.failed, slot.bytes,
+            slot.bytes_min, slot.bytes_max, slot.host_ns, slot.host_ns_max, slot.then_synchronized, slot.first_ns,
+            slot.last_ns, site_name(slot.allocation_site), slot.last_error, histogram.empty() ? "-" : histogram);
     }
 
     const Report& report_;

@@ -67,7 +67,12 @@ std::string name(SiteKind value) {
                         {SiteKind::fill, "fill"},
                         {SiteKind::prefetch, "prefetch"},
                         {SiteKind::graph_setup, "graph-setup"},
-                        {SiteKind::graph_launch, "graph-launch"}});
+                        {SiteKind::graph_launch, "graph-launch"},
+                        {SiteKind::launch, "launch"},
+                        {SiteKind::stream_setup, "stream-setup"},
+                        {SiteKind::query, "query"},
+                        {SiteKind::host_function, "host-function"},
+                        {SiteKind::module_load, "module-load"}});
 }
 
 std::string name(Direction value) {
@@ -118,7 +123,31 @@ std::string name(CoverageKind value) {
                         {CoverageKind::exports_off, "exports-off"},
                         {CoverageKind::foreign_provider, "foreign-provider"},
                         {CoverageKind::bypassed, "bypassed"},
-                        {CoverageKind::unlisted, "unlisted"}});
+                        {CoverageKind::unlisted, "unlisted"},
+                        {CoverageKind::device_times, "device-times"},
+                        {CoverageKind::no_device_times, "no-device-times"}});
+}
+
+std::string name(WaitCause value) {
+    return find(value, {{WaitCause::unknown, "unknown"},
+                        {WaitCause::staging, "staging"},
+                        {WaitCause::earlier_work, "earlier-work"},
+                        {WaitCause::device_wide, "device-wide"},
+                        {WaitCause::queue_full, "queue-full"},
+                        {WaitCause::legacy_stream, "legacy-stream"},
+                        {WaitCause::managed, "managed"},
+                        {WaitCause::idle_sync, "idle-sync"},
+                        {WaitCause::host_to_host, "host-to-host"},
+                        {WaitCause::lock, "lock"},
+                        {WaitCause::pinning, "pinning"},
+                        {WaitCause::module_loading, "module-loading"},
+                        {WaitCause::requested, "requested"},
+                        {WaitCause::synchronous_copy, "synchronous-copy"}});
+}
+
+std::string name(WaitEvidence value) {
+    return find(value,
+                {{WaitEvidence::call, "call"}, {WaitEvidence::order, "order"}, {WaitEvidence::device, "device"}});
 }
 
 std::string name(RangeKind value) {
@@ -138,7 +167,11 @@ std::string name(Loss value) {
                         {Loss::write_failed, "write-failed"},
                         {Loss::descriptor_lost, "descriptor-lost"},
                         {Loss::not_classified, "not-classified"},
-                        {Loss::unrecorded, "unrecorded"}});
+                        {Loss::unrecorded, "unrecorded"},
+                        {Loss::waits, "waits"},
+                        {Loss::transfers, "transfers"},
+                        {Loss::streams, "streams"},
+                        {Loss::unseen_copies, "unseen-copies"}});
 }
 
 std::string memory_flag_names(std::uint16_t flags) {
@@ -155,6 +188,11 @@ std::string site_flag_names(std::uint16_t flags) {
                                       {kSiteOverflow, "overflow"},
                                       {kSiteOnDriverThread, "on-driver-thread"},
                                       {kSiteInGraph, "in-graph"}};
+    return join(flags, kFlags);
+}
+
+std::string stream_flag_names(std::uint8_t flags) {
+    static constexpr Flag kFlags[] = {{kStreamNonBlocking, "non-blocking"}};
     return join(flags, kFlags);
 }
 

@@ -19,11 +19,14 @@ std::string name(report::MemoryClass value);
 std::string name(report::MemoryDetail value);
 std::string name(report::CoverageKind value);
 std::string name(report::RangeKind value);
+std::string name(report::WaitCause value);
+std::string name(report::WaitEvidence value);
 std::string name(report::Loss value);
 
 // Comma-separated, "-" when there are none.
 std::string memory_flag_names(std::uint16_t flags);
 std::string site_flag_names(std::uint16_t flags);
+std::string stream_flag_names(std::uint8_t flags);
 std::string thread_flag_names(std::uint32_t flags);
 
 }  // namespace pincheck

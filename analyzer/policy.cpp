@@ -39,6 +39,8 @@ std::string next_step(Loss kind) {
             return "the program closed the report's descriptor: let it keep descriptors that it did not open";
         case Loss::unrecorded:
             return "run it again: calls passed while the tool started";
+        case Loss::unseen_copies:
+            return "a library reaches the driver past the tool: see 'Not seen'";
         default:
             return "check a shorter run";
     }
@@ -141,6 +143,7 @@ bool hides_calls(Loss kind, bool ended) {
         case Loss::counters:
         case Loss::image_full:
         case Loss::unrecorded:
+        case Loss::unseen_copies:
             return true;
         case Loss::write_failed:
         case Loss::descriptor_lost:
@@ -150,6 +153,9 @@ bool hides_calls(Loss kind, bool ended) {
         case Loss::modules:
         case Loss::ranges:
         case Loss::not_classified:
+        case Loss::waits:
+        case Loss::transfers:
+        case Loss::streams:
             break;
     }
     return false;

@@ -85,6 +85,14 @@ std::string loss_text(Loss kind, std::uint64_t count) {
                    ": the driver could not be asked";
         case Loss::unrecorded:
             return counted(count, "call") + " that passed through unrecorded";
+        case Loss::waits:
+            return "why " + counted(count, "call") + " held the host: there was no room to remember it";
+        case Loss::transfers:
+            return "the device's times of " + count_text(count) + (count == 1 ? " copy" : " copies");
+        case Loss::streams:
+            return "streams and events that found no room (" + counted(count, "time") + ")";
+        case Loss::unseen_copies:
+            return count_text(count) + (count == 1 ? " copy" : " copies") + " that CUPTI counted and no hook saw";
     }
     return name(kind) + ' ' + count_text(count);
 }
@@ -125,6 +133,10 @@ void add_coverage(Tally& tally, const Capture& capture, bool reasons_told) {
             switch (coverage.kind) {
                 case CoverageKind::library:
                 case CoverageKind::route:
+                case CoverageKind::device_times:
+                    break;
+                case CoverageKind::no_device_times:
+                    tally.add("the device's times: " + text);
                     break;
                 case CoverageKind::unknown_address:
                     unknown.add(text);

@@ -302,6 +302,26 @@ void Image::add_memory(std::uint32_t site, MemoryDetail detail, std::uint32_t te
     lose(Loss::image_full, 1, 0, 0);
 }
 
+std::uint32_t Image::add_stream(StreamRecord stream) noexcept {
+    const KeepErrno keep;
+    bool full = false;
+    {
+        const Locked lock(impl_->mutex);
+        if (impl_->stream_count < impl_->limits.streams) {
+            stream.id = impl_->stream_count + 1;
+            if (impl_->append(RecordType::stream, &stream, sizeof stream, nullptr, 0)) {
+                return ++impl_->stream_count;
+            }
+            full = true;
+        }
+    }
+    lose(Loss::streams, 1, 0, monotonic_ns());
+    if (full) {
+        lose(Loss::image_full, 1, 0, monotonic_ns());
+    }
+    return 0;
+}
+
 CounterSlot* Image::new_counter(CounterSlot* last) noexcept {
     // The page is the thread's own: no lock. Slots are taken in order, so the next one is free unless the caller came
     // with an older slot than its last.
@@ -330,19 +350,42 @@ CounterSlot* Image::new_counter(CounterSlot* last) noexcept {
     return nullptr;
 }
 
-ThreadSlot* Image::new_thread() noexcept {
+// Takes the mutex. Null when there is no room, which the caller counts.
+template <class Slot>
+Slot* Image::Impl::new_slot(SegmentKind kind, Chain& chain) noexcept {
     const KeepErrno keep;
-    {
-        const Locked lock(impl_->mutex);
-        std::uint8_t* memory = impl_->hand_out(SegmentKind::threads, impl_->threads, sizeof(ThreadSlot));
-        if (memory != nullptr) {
-            auto* slot = reinterpret_cast<ThreadSlot*>(memory);
-            store(slot->state, SlotState::live);
-            return slot;
-        }
+    const Locked lock(mutex);
+    auto* slot = reinterpret_cast<Slot*>(hand_out(kind, chain, sizeof(Slot)));
+    if (slot != nullptr) {
+        store(slot->state, SlotState::live);
     }
-    lose(Loss::image_full, 1, 0, monotonic_ns());
-    return nullptr;
+    return slot;
+}
+
+ThreadSlot* Image::new_thread() noexcept {
+    auto* slot = impl_->new_slot<ThreadSlot>(SegmentKind::threads, impl_->threads);
+    if (slot == nullptr) {
+        lose(Loss::image_full, 1, 0, monotonic_ns());
+    }
+    return slot;
+}
+
+WaitSlot* Image::new_wait() noexcept {
+    auto* slot = impl_->new_slot<WaitSlot>(SegmentKind::waits, impl_->waits);
+    if (slot == nullptr) {
+        lose(Loss::waits, 1, 0, monotonic_ns());
+        lose(Loss::image_full, 1, 0, monotonic_ns());
+    }
+    return slot;
+}
+
+TransferSlot* Image::new_transfer() noexcept {
+    auto* slot = impl_->new_slot<TransferSlot>(SegmentKind::transfers, impl_->transfers);
+    if (slot == nullptr) {
+        lose(Loss::transfers, 1, 0, monotonic_ns());
+        lose(Loss::image_full, 1, 0, monotonic_ns());
+    }
+    return slot;
 }
 
 RangeSlot* Image::new_range() noexcept {

@@ -34,6 +34,7 @@ struct ImageLimits {
     std::uint32_t sites = 32768;
     std::uint32_t stacks = 32768;
     std::uint32_t strings = 65536;
+    std::uint32_t streams = 16384;
 };
 
 // What writing to the file came to: `written` when the file now holds everything (also when there was nothing new and
@@ -62,12 +63,16 @@ class Image {
     void add_process(const ProcessRecord& process) noexcept;
     void add_device(const DeviceRecord& device) noexcept;
     void add_memory(std::uint32_t site, MemoryDetail detail, std::uint32_t text, std::uint64_t value) noexcept;
+    // `stream.id` is filled in here.
+    std::uint32_t add_stream(StreamRecord stream) noexcept;
     void add_coverage(CoverageKind kind, std::uint32_t text, std::uint64_t time_ns) noexcept;
 
     // Hand out a zeroed slot with its state set to live, or null. Counter slots are handed out of pages that belong to
     // one thread each (`last` is the thread's previous slot, or null), so that threads share no cache line.
     CounterSlot* new_counter(CounterSlot* last) noexcept;
     ThreadSlot* new_thread() noexcept;
+    WaitSlot* new_wait() noexcept;
+    TransferSlot* new_transfer() noexcept;
     RangeSlot* new_range() noexcept;
     void free_range(RangeSlot* slot) noexcept;
 

@@ -19,6 +19,8 @@ inline constexpr std::uint32_t kNoSegment = 0xffffffff;
 static_assert(kPageBytes % sizeof(CounterSlot) == 0 && kSegmentHeaderBytes % sizeof(CounterSlot) == 0);
 static_assert(kPageBytes % sizeof(ThreadSlot) == 0 && kSegmentHeaderBytes % sizeof(ThreadSlot) == 0);
 static_assert(kPageBytes % sizeof(RangeSlot) == 0 && kSegmentHeaderBytes % sizeof(RangeSlot) == 0);
+static_assert(kPageBytes % sizeof(WaitSlot) == 0 && kSegmentHeaderBytes % sizeof(WaitSlot) == 0);
+static_assert(kPageBytes % sizeof(TransferSlot) == 0 && kSegmentHeaderBytes % sizeof(TransferSlot) == 0);
 static_assert(kPageBytes % sizeof(LossSlot) == 0 && kSegmentHeaderBytes % sizeof(LossSlot) == 0);
 static_assert(kHeaderBytes % kPageBytes == 0 && kSegmentBytes % kPageBytes == 0);
 
@@ -32,6 +34,10 @@ constexpr std::uint32_t slot_bytes(SegmentKind kind) noexcept {
             return sizeof(ThreadSlot);
         case SegmentKind::losses:
             return sizeof(LossSlot);
+        case SegmentKind::waits:
+            return sizeof(WaitSlot);
+        case SegmentKind::transfers:
+            return sizeof(TransferSlot);
         case SegmentKind::records:
             break;
     }
@@ -75,9 +81,10 @@ struct Image::Impl {
     // All below: under the mutex.
     std::uint32_t segment_count = 0;
     std::uint64_t bytes_used = 0;
-    Chain records, counters, ranges, threads;
+    Chain records, counters, ranges, threads, waits, transfers;
     std::uint32_t free_ranges = 0;
     std::uint32_t string_count = 0, module_count = 0, stack_count = 0, site_count = 0, overflow_site_count = 0;
+    std::uint32_t stream_count = 0;
 
     // The losses have their memory from the start (the first loss may be that there is no memory), but a place in the
     // file only once there is one.
@@ -101,6 +108,8 @@ struct Image::Impl {
     Segment* add_segment(SegmentKind kind, Chain& chain) noexcept;
     bool append(RecordType type, const void* fixed, std::size_t fixed_bytes, const void* rest,
                 std::size_t rest_bytes) noexcept;
+    template <class Slot>
+    Slot* new_slot(SegmentKind kind, Chain& chain) noexcept;
     std::uint8_t* hand_out(SegmentKind kind, Chain& chain, std::uint32_t bytes) noexcept;
 };
 static_assert(alignof(Segment) <= 64);

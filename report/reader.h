@@ -36,10 +36,13 @@ struct Report {
     std::vector<DeviceRecord> devices;
     std::vector<CoverageRecord> coverage;
     std::vector<MemoryRecord> memories;
+    std::map<std::uint32_t, StreamRecord> streams;
     std::vector<SymbolRecord> symbols;  // in file order; appended after the process ended
     std::vector<CounterSlot> counters;
     std::vector<RangeSlot> ranges;  // live when the last snapshot was taken
     std::vector<ThreadSlot> threads;
+    std::vector<WaitSlot> waits;
+    std::vector<TransferSlot> transfers;
     std::vector<LossSlot> losses;
     std::uint64_t unknown_records = 0;  // of types that this reader does not know: skipped
     // One sentence each, for a user: what is damaged, cut or newer than this reader.

@@ -174,6 +174,13 @@ bool Parser::take_record(RecordType type, std::uint64_t begin, std::uint32_t pay
             }
             report.memories.push_back(at<MemoryRecord>(begin));
             return true;
+        case RecordType::stream: {
+            if (!fits(sizeof(StreamRecord)) || at<StreamRecord>(begin).id == 0) {
+                return false;
+            }
+            const auto record = at<StreamRecord>(begin);
+            return insert(report.streams, record.id, record);
+        }
         case RecordType::symbol:
             if (!fits(sizeof(SymbolRecord))) {
                 return false;
@@ -194,6 +201,10 @@ void Parser::check_references() {
     Dangling counter_sites("counter fields name a site");
     Dangling range_sites("ranges name a site");
     Dangling memory_sites("memory details name a site");
+    Dangling stream_sites("streams name a site");
+    Dangling wait_sites("wait fields name a site");
+    Dangling wait_streams("wait fields name a stream");
+    Dangling transfer_sites("transfers name a site");
     const auto text = [&](std::uint32_t id) { strings.check(id, report.strings); };
     if (report.process) {
         const ProcessRecord& process = *report.process;
@@ -239,11 +250,26 @@ void Parser::check_references() {
     for (const RangeSlot& range : report.ranges) {
         range_sites.check(range.site, report.sites);
     }
+    for (const auto& [id, stream] : report.streams) {
+        stream_sites.check(stream.site, report.sites);
+    }
+    for (const WaitSlot& wait : report.waits) {
+        wait_sites.check(wait.site, report.sites);
+        wait_sites.check(wait.behind_site, report.sites);
+        wait_streams.check(wait.stream, report.streams);
+        for (const std::uint32_t stream : wait.delayed_streams) {
+            wait_streams.check(stream, report.streams);
+        }
+        text(wait.kernel);
+    }
+    for (const TransferSlot& transfer : report.transfers) {
+        transfer_sites.check(transfer.site, report.sites);
+    }
     for (const ThreadSlot& thread : report.threads) {
         text(thread.in_call_api);
     }
-    for (const Dangling* kind :
-         {&strings, &modules, &symbol_modules, &stacks, &counter_sites, &range_sites, &memory_sites}) {
+    for (const Dangling* kind : {&strings, &modules, &symbol_modules, &stacks, &counter_sites, &range_sites,
+                                 &memory_sites, &stream_sites, &wait_sites, &wait_streams, &transfer_sites}) {
         kind->say(result_.report.problems);
     }
 }

@@ -164,6 +164,12 @@ void Parser::parse_slots() {
             case SegmentKind::losses:
                 parse_slots_of(segment, "loss", report.losses);
                 break;
+            case SegmentKind::waits:
+                parse_slots_of(segment, "wait", report.waits);
+                break;
+            case SegmentKind::transfers:
+                parse_slots_of(segment, "transfer", report.transfers);
+                break;
             case SegmentKind::records:
                 break;
         }

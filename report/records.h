@@ -49,7 +49,15 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 128);
 
-enum class SegmentKind : std::uint32_t { records = 1, counters = 2, ranges = 3, threads = 4, losses = 5 };
+enum class SegmentKind : std::uint32_t {
+    records = 1,
+    counters = 2,
+    ranges = 3,
+    threads = 4,
+    losses = 5,
+    waits = 6,
+    transfers = 7
+};
 
 struct SegmentHeader {
     std::uint32_t magic;  // kSegmentMagic
@@ -75,6 +83,7 @@ enum class RecordType : std::uint16_t {
     coverage = 7,
     symbol = 8,  // added after the process ended, by `pincheck resolve` or `run`
     memory = 9,
+    stream = 10,
 };
 
 // Every record: this header, then the struct of its type, then its variable part, padded with zeros to 8 bytes.
@@ -149,6 +158,12 @@ enum class SiteKind : std::uint8_t {
     prefetch = 6,      // cuMemPrefetch*
     graph_setup = 7,   // instantiation or update of an executable graph
     graph_launch = 8,  // its host time is that of the whole launch
+    // Of a kernel. Most pass by unrecorded: the site counts those only that held the host for the threshold or longer.
+    launch = 9,
+    stream_setup = 10,  // creation or destruction of a stream or an event
+    query = 11,         // of a stream or an event
+    host_function = 12,
+    module_load = 13,
 };
 
 enum class Direction : std::uint8_t {
@@ -256,6 +271,8 @@ enum class CoverageKind : std::uint32_t {
     foreign_provider = 6,  // another library defines a listed function; calls to it are not seen; text: name and path
     bypassed = 7,  // an object's CUDA calls do not come to the hooks; text: its path and what it found by itself
     unlisted = 8,  // a function outside the list that moves or sets memory was found, perhaps called; text: its name
+    device_times = 9,      // CUPTI gives device times; text: which library, and of what
+    no_device_times = 10,  // from here on it does not; text: why
 };
 
 // What the tool could see, or could not.
@@ -278,6 +295,25 @@ struct SymbolRecord {
 };
 static_assert(sizeof(SymbolRecord) == 32);
 
+enum StreamFlags : std::uint8_t {
+    kStreamNonBlocking = 1u << 0,  // does not wait for the legacy default stream, nor that for it
+};
+
+// A stream that work was issued into. A handle that is destroyed and made again is another stream.
+struct StreamRecord {
+    std::uint32_t id;
+    std::uint32_t site;     // where it was created; 0: not seen, or a default stream
+    std::uint32_t context;  // 1, 2, …: in the order the contexts were seen; 0: not known
+    std::uint32_t device;   // ordinal; kNoDevice: not known
+    std::uint64_t handle;
+    StreamKind kind;
+    std::uint8_t flags;  // StreamFlags
+    std::uint16_t reserved;
+    std::uint32_t reserved2;
+};
+static_assert(sizeof(StreamRecord) == 32);
+inline constexpr std::uint32_t kNoDevice = 0xffffffff;
+
 enum class MemoryDetail : std::uint32_t {
     stack = 1,     // of the thread that copied
     file = 2,      // a mapped file; text: its path
@@ -299,12 +335,12 @@ static_assert(sizeof(MemoryRecord) == 24);
 
 enum class SlotState : std::uint16_t { free = 0, live = 1, ended = 2 };
 
-// What one thread's calls at one site added up to. Only the owning thread writes; readers sum over threads. A snapshot
-// can fall between two fields of one call, so fields agree exactly only in a file whose state is `ended`.
+// What one thread's calls of one size at one site added up to. Only the owning thread writes; readers sum over threads.
+// A snapshot can fall between two fields of one call, so fields agree exactly only in a file whose state is `ended`.
 struct CounterSlot {
     std::uint32_t crc;  // CRC-32C of every byte after it
     SlotState state;
-    std::uint16_t reserved;
+    std::uint16_t size_class;  // of every call's bytes (see size_class()); 0 for calls that move nothing
     std::uint32_t site;
     std::uint32_t thread;
     std::uint64_t bytes;  // moved, allocated or registered by the calls that succeeded
@@ -332,6 +368,16 @@ constexpr std::uint32_t histogram_bucket(std::uint64_t ns) noexcept {
 constexpr std::uint64_t histogram_lower_bound(std::uint32_t bucket) noexcept {
     return bucket == 0 ? 0 : std::uint64_t{1} << (9 + bucket);
 }
+
+// Sizes in steps of four: class c >= 1 holds [4^(c-1), 4^c) bytes, so that 1 MiB, 4 MiB, 16 MiB … begin one. 0: no
+// bytes.
+constexpr std::uint16_t size_class(std::uint64_t bytes) noexcept {
+    return bytes == 0 ? 0 : static_cast<std::uint16_t>((63u - static_cast<unsigned>(__builtin_clzll(bytes))) / 2 + 1);
+}
+constexpr std::uint64_t size_class_lower_bound(std::uint16_t size_class) noexcept {
+    return size_class == 0 ? 0 : std::uint64_t{1} << (2 * (size_class - 1));
+}
+inline constexpr std::uint16_t kSizeClasses = 33;  // one more than the highest
 
 enum class RangeKind : std::uint16_t { pinned = 1, registered = 2, managed = 3 };
 
@@ -374,6 +420,80 @@ struct ThreadSlot {
 };
 static_assert(sizeof(ThreadSlot) == 128);
 
+// Why a call held the host.
+enum class WaitCause : std::uint16_t {
+    unknown = 0,
+    staging = 1,          // the driver moved the bytes of pageable memory through the CPU, or waited for room to do so
+    earlier_work = 2,     // work queued before it in the same stream, or that the stream was ordered behind
+    device_wide = 3,      // everything on the device: cudaFree, cudaFreeHost, cudaHostUnregister and their kind
+    queue_full = 4,       // the stream's queue had no free slot
+    legacy_stream = 5,    // the legacy default stream and the blocking streams wait for each other
+    managed = 6,          // an asynchronous copy of managed memory
+    idle_sync = 7,        // a wait for work that the host knew to be complete: the call was not needed
+    host_to_host = 8,     // a copy between two places of the host
+    lock = 9,             // another thread was inside a call that holds the driver's lock
+    pinning = 10,         // page-locking or unlocking: a cost, not a wait
+    module_loading = 11,  // lazy loading of a module or a kernel: a cost, not a wait
+    requested = 12,       // a synchronisation that the program asked for and that had work to wait for
+    synchronous_copy = 13,  // a copy that is documented to return when it is done
+};
+
+// How a cause was found, weakest first.
+enum class WaitEvidence : std::uint32_t {
+    call = 1,    // by what the call is and the memory it names
+    order = 2,   // by what the host knew to be complete when the call began
+    device = 3,  // by the device's times of the copy, or its overhead records (CUPTI)
+};
+
+// Calls of one thread at one site that held the host for the threshold or longer (idle_sync: for however long), by
+// cause and evidence. Their time is also in the site's counters.
+struct WaitSlot {
+    std::uint32_t crc;
+    SlotState state;
+    WaitCause cause;
+    std::uint32_t site;
+    std::uint32_t thread;
+    std::uint64_t calls;
+    std::uint64_t ns;
+    std::uint64_t ns_max;
+    std::uint64_t first_ns;
+    std::uint64_t last_ns;
+    WaitEvidence evidence;
+    std::uint32_t stream;       // StreamRecord id of the stream waited for in the longest call; 0: none or not known
+    std::uint32_t behind_site;  // site of the newest recorded work in front of the longest call; for `lock`, of the
+                                // other thread's call
+    std::uint32_t kernel;       // string id: the kernel that ran meanwhile in the longest call, where it is known
+    std::uint64_t items;  // queue_full: items that the host had issued into the stream and not known complete, at most
+    // Other streams that this thread issued work into next: work that the wait delayed. 0 where there are fewer.
+    std::uint32_t delayed_streams[4];
+    std::uint8_t reserved[32];
+};
+static_assert(sizeof(WaitSlot) == 128);
+
+// What the device did for the copies of one size at one site, as CUPTI reported it. Written by the tool's thread, only
+// for copies whose records came and could be matched with their call.
+struct TransferSlot {
+    std::uint32_t crc;
+    SlotState state;
+    std::uint16_t size_class;
+    std::uint32_t site;
+    std::uint32_t reserved;
+    std::uint64_t copies;
+    std::uint64_t bytes;
+    std::uint64_t device_ns;  // end - start on the device
+    std::uint64_t device_ns_min;
+    std::uint64_t device_ns_max;
+    // Of the calls that made these copies (one each; a graph's launch counts once, with its last copy):
+    std::uint64_t calls;
+    std::uint64_t host_ns;         // inside the call
+    std::uint64_t completion_ns;   // from the call's start to the copy's end, or to the call's end where that was later
+    std::uint64_t before_ns;       // inside the call before the copy started on the device
+    std::uint64_t during_ns;       // inside the call while the copy ran
+    std::uint64_t returned_early;  // calls that returned before their copy had ended
+    std::uint8_t reserved2[24];
+};
+static_assert(sizeof(TransferSlot) == 128);
+
 enum class Loss : std::uint32_t {
     sites = 1,   // calls that went to an overflow site
     stacks = 2,  // sites without a stack
@@ -387,8 +507,12 @@ enum class Loss : std::uint32_t {
     descriptor_lost = 10,  // the program closed or replaced the report's descriptor
     not_classified = 11,   // copies whose memory could not be asked for
     unrecorded = 12,       // calls that passed through unrecorded while the tool started or after it gave up
+    waits = 13,            // calls that held the host whose cause was not remembered
+    transfers = 14,        // device times that CUPTI dropped, or that could not be matched with their call
+    streams = 15,          // streams or events that were not followed
+    unseen_copies = 16,    // copies that CUPTI counted and no hook saw
 };
-inline constexpr std::uint32_t kLossKinds = 13;  // one more than the highest
+inline constexpr std::uint32_t kLossKinds = 17;  // one more than the highest
 
 struct LossSlot {
     std::uint32_t crc;

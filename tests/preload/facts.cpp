@@ -90,6 +90,16 @@ const char* name(SiteKind kind) {
             return "graph_setup";
         case SiteKind::graph_launch:
             return "graph_launch";
+        case SiteKind::launch:
+            return "launch";
+        case SiteKind::stream_setup:
+            return "stream_setup";
+        case SiteKind::query:
+            return "query";
+        case SiteKind::host_function:
+            return "host_function";
+        case SiteKind::module_load:
+            return "module_load";
     }
     return "?";
 }

@@ -160,7 +160,7 @@ TEST(Blind, with_losses_that_hide_calls_and_no_others) {
     for (std::uint32_t kind = 1; kind < report::kLossKinds; ++kind) {
         const auto loss = static_cast<Loss>(kind);
         const bool hides = loss == Loss::sites || loss == Loss::threads || loss == Loss::counters ||
-                           loss == Loss::image_full || loss == Loss::unrecorded;
+                           loss == Loss::image_full || loss == Loss::unrecorded || loss == Loss::unseen_copies;
         CaptureMaker maker;
         maker.loaded.capture.processes[0].losses.push_back({loss, 7, 0});
         if (hides) {
@@ -186,8 +186,9 @@ TEST(Blind, with_functions_that_were_not_seen) {
     CaptureMaker bypassed;
     bypassed.loaded.capture.processes[0].coverage.push_back({CoverageKind::bypassed, "/opt/plugin.so (dlsym)"});
     expect_blind(bypassed, "CUDA calls of /opt/plugin.so (dlsym) were not seen");
-    for (const CoverageKind kind : {CoverageKind::library, CoverageKind::route, CoverageKind::no_unwinder,
-                                    CoverageKind::exports_off, CoverageKind::unlisted}) {
+    for (const CoverageKind kind :
+         {CoverageKind::library, CoverageKind::route, CoverageKind::no_unwinder, CoverageKind::exports_off,
+          CoverageKind::unlisted, CoverageKind::device_times, CoverageKind::no_device_times}) {
         CaptureMaker maker;
         maker.loaded.capture.processes[0].coverage.push_back({kind, "x"});
         EXPECT_EQ(maker.judged().verdict, Verdict::pass);

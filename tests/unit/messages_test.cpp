@@ -316,7 +316,7 @@ std::string reasons_text() {
     for (std::uint32_t kind = 1; kind < kLossKinds; ++kind) {
         process.losses.push_back({static_cast<Loss>(kind), kind, 0});
     }
-    constexpr CoverageKind kLast = CoverageKind::unlisted;
+    constexpr CoverageKind kLast = CoverageKind::no_device_times;
     for (std::uint32_t kind = 1; kind <= static_cast<std::uint32_t>(kLast); ++kind) {
         process.coverage.push_back({static_cast<CoverageKind>(kind), "cudaMemcpyAsync"});
     }
