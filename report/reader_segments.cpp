@@ -15,7 +15,7 @@ constexpr std::uint64_t segment_offset(std::uint32_t index) {
 }
 
 bool known_kind(SegmentKind kind) {
-    return kind >= SegmentKind::records && kind <= SegmentKind::losses;
+    return kind >= SegmentKind::records && kind <= SegmentKind::transfers;
 }
 
 }  // namespace

@@ -69,6 +69,12 @@ inline void reseal(std::span<std::uint8_t> bytes) {
             case SegmentKind::threads:
                 reseal_slots(bytes, begin, end, sizeof(ThreadSlot));
                 break;
+            case SegmentKind::waits:
+                reseal_slots(bytes, begin, end, sizeof(WaitSlot));
+                break;
+            case SegmentKind::transfers:
+                reseal_slots(bytes, begin, end, sizeof(TransferSlot));
+                break;
             case SegmentKind::losses:
                 reseal_slots(bytes, begin, end, sizeof(LossSlot));
                 break;

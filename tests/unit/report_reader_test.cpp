@@ -84,6 +84,8 @@ TEST(Cut, at_every_byte_yields_a_prefix_and_says_so) {
         EXPECT_TRUE(is_prefix(part.counters, full.counters)) << size;
         EXPECT_TRUE(is_prefix(part.ranges, full.ranges)) << size;
         EXPECT_TRUE(is_prefix(part.threads, full.threads)) << size;
+        EXPECT_TRUE(is_prefix(part.waits, full.waits)) << size;
+        EXPECT_TRUE(is_prefix(part.transfers, full.transfers)) << size;
         EXPECT_TRUE(is_prefix(part.losses, full.losses)) << size;
     }
 }

@@ -73,6 +73,7 @@ struct Sample {
     RangeSlot* range = nullptr;
     RangeSlot* freed = nullptr;
     ThreadSlot* thread = nullptr;
+    std::uint32_t stream = 0;
 };
 
 inline CounterSlot* count_calls(Image& image, CounterSlot* last, std::uint32_t site, std::uint32_t thread,
@@ -83,6 +84,7 @@ inline CounterSlot* count_calls(Image& image, CounterSlot* last, std::uint32_t s
     }
     store(slot->site, site);
     store(slot->thread, thread);
+    store(slot->size_class, size_class(4096));
     store(slot->bytes, calls * 4096);
     store(slot->host_ns, calls * host_ns);
     store(slot->host_ns_max, host_ns);
@@ -172,6 +174,51 @@ inline Sample fill_sample(Image& image) {
     store(sample.thread->in_call_api, copy.api);
     store(sample.thread->calls, std::uint64_t{6241});
     std::memcpy(sample.thread->name, "main", 4);
+
+    StreamRecord stream{};
+    stream.site = sample.other_site;
+    stream.context = 1;
+    stream.handle = 0x7f00aa00;
+    stream.kind = StreamKind::created;
+    stream.flags = kStreamNonBlocking;
+    sample.stream = image.add_stream(stream);
+    stream.kind = StreamKind::legacy_default;
+    stream.site = 0;
+    stream.flags = 0;
+    stream.handle = 1;
+    stream.device = kNoDevice;
+    const std::uint32_t other_stream = image.add_stream(stream);
+
+    WaitSlot* wait = image.new_wait();
+    store(wait->cause, WaitCause::earlier_work);
+    store(wait->site, sample.site);
+    store(wait->thread, std::uint32_t{1});
+    store(wait->calls, std::uint64_t{6000});
+    store(wait->ns, std::uint64_t{19'000'000'000});
+    store(wait->ns_max, std::uint64_t{3'200'000});
+    store(wait->first_ns, std::uint64_t{2'000});
+    store(wait->last_ns, std::uint64_t{9'000});
+    store(wait->evidence, WaitEvidence::order);
+    store(wait->stream, sample.stream);
+    store(wait->behind_site, sample.other_site);
+    store(wait->kernel, image.add_string("step(float*)"));
+    store(wait->items, std::uint64_t{17});
+    store(wait->delayed_streams[0], other_stream);
+
+    TransferSlot* transfer = image.new_transfer();
+    store(transfer->size_class, size_class(4096));
+    store(transfer->site, sample.site);
+    store(transfer->copies, std::uint64_t{6200});
+    store(transfer->bytes, std::uint64_t{6200} * 4096);
+    store(transfer->device_ns, std::uint64_t{6200} * 2'000);
+    store(transfer->device_ns_min, std::uint64_t{1'900});
+    store(transfer->device_ns_max, std::uint64_t{2'500});
+    store(transfer->calls, std::uint64_t{6200});
+    store(transfer->host_ns, std::uint64_t{6200} * 3'200'000);
+    store(transfer->completion_ns, std::uint64_t{6200} * 3'201'000);
+    store(transfer->before_ns, std::uint64_t{6200} * 3'198'000);
+    store(transfer->during_ns, std::uint64_t{6200} * 2'000);
+    store(transfer->returned_early, std::uint64_t{3});
 
     image.lose(Loss::write_failed, 2, 28, 5'000);
     image.lose(Loss::write_failed, 1, 0, 6'000);
