@@ -129,6 +129,7 @@ EventUse EventBook::begin_record(std::uintptr_t event) noexcept {
     EventEntry* entry = find_or_add(event);
     EventUse use = use_of(entry);
     if (entry != nullptr) {
+        use.alone = entry->recording == 0;
         ++entry->recording;
         use.version = ++entry->version;
     }
@@ -148,8 +149,8 @@ void EventBook::end_record(const EventUse& use, bool recorded, const StreamPoint
     if (!recorded) {
         return;
     }
-    // With another record under way, which of them is the last one?
-    entry->recorded = entry->version == use.version && entry->recording == 0;
+    // Of records that overlap nobody knows which is the last one.
+    entry->recorded = use.alone && entry->version == use.version;
     entry->point = point;
     entry->maybe_gated = maybe_gated;
 }

@@ -34,6 +34,7 @@ struct EventUse {
     std::uint32_t number = 0;
     std::uint32_t version = 0;
     bool recorded = false;  // and no other thread was recording it
+    bool alone = false;     // a record: no other one was under way
     bool foreign = false;   // see Streams::event_is_foreign()
     bool maybe_gated = false;
     StreamPoint point;

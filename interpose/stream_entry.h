@@ -57,12 +57,12 @@ struct alignas(64) StreamEntry {
     std::atomic<std::uint64_t> complete{0};
     std::atomic<std::uint64_t> seen_ended{0};  // actions of the legacy stream that this stream's order has in it
     std::atomic<std::uint64_t> seen_begun{0};  // and that had begun when this stream was looked at last
-    ContextEntry* context = nullptr;
+    std::atomic<ContextEntry*> context{nullptr};
     std::atomic<std::uint32_t> number{0};  // 0: free
     std::atomic<std::uint32_t> listed{0};  // in the context's list of streams with work
     std::atomic<std::uint32_t> work_site{0};
-    report::StreamKind kind{};
-    bool non_blocking = false;
+    std::atomic<report::StreamKind> kind{};
+    std::atomic<bool> non_blocking{false};
     std::atomic<bool> maybe_gated{false};
 
     Mutex mutex;  // what follows, up to the keys; after the context's where both are held
@@ -81,7 +81,7 @@ struct alignas(64) StreamEntry {
     std::atomic<std::uintptr_t> key_context{0};
     std::atomic<std::uint32_t> thread{0};
     std::uint32_t slot = 0;
-    std::uint32_t site = 0;
+    std::atomic<std::uint32_t> site{0};
     std::atomic<StreamEntry*> next_in_bucket{nullptr};
     StreamEntry* next_free = nullptr;
 
@@ -89,7 +89,11 @@ struct alignas(64) StreamEntry {
     StreamEntry* next_listed = nullptr;
     StreamEntry* previous_listed = nullptr;
 
-    bool is_legacy() const noexcept { return kind == report::StreamKind::legacy_default; }
+    bool is_non_blocking() const noexcept { return non_blocking.load(std::memory_order_relaxed); }
+    ContextEntry& owner() const noexcept { return *context.load(std::memory_order_relaxed); }
+    bool is_legacy() const noexcept {
+        return kind.load(std::memory_order_relaxed) == report::StreamKind::legacy_default;
+    }
 };
 
 struct ContextEntry {
@@ -111,6 +115,28 @@ inline void raise(std::atomic<std::uint64_t>& mark, std::uint64_t value) noexcep
     while (now < value && !mark.compare_exchange_weak(now, value)) {
     }
 }
+
+// Streams that are not in use, oldest first: what still names them has most time to go.
+class SlotQueue {
+  public:
+    void put(StreamEntry& entry) noexcept {
+        entry.next_free = nullptr;
+        (last_ != nullptr ? last_->next_free : first_) = &entry;
+        last_ = &entry;
+    }
+    StreamEntry* take() noexcept {
+        StreamEntry* entry = first_;
+        if (entry != nullptr) {
+            first_ = entry->next_free;
+            last_ = first_ != nullptr ? last_ : nullptr;
+        }
+        return entry;
+    }
+
+  private:
+    StreamEntry* first_ = nullptr;
+    StreamEntry* last_ = nullptr;
+};
 
 // Objects at fixed addresses, named by index from 1, from mapped chunks; freed ones are used again, oldest first or
 // newest first as the caller links them. Callers lock.

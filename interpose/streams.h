@@ -44,6 +44,7 @@ struct Ticket {
     std::uint32_t stream = 0;  // StreamInfo::number
     std::uint32_t slot = 0;    // where the stream is kept
     std::uint64_t sequence = 0;
+    std::uint64_t epoch = 0;  // which action of the legacy stream it was; 0 elsewhere
     explicit operator bool() const noexcept { return stream != 0; }
 };
 
@@ -128,6 +129,8 @@ class Streams {
     // completed all work) and is learned of through events and context waits. Call before the real call: another thread
     // may be given the same handle right after it.
     void stream_destroyed(std::uintptr_t handle) noexcept;
+    // The thread's default streams end with it, in the same way.
+    void thread_ended(std::uint32_t thread) noexcept;
     // Nothing of its work is ever learned any more.
     void context_destroyed(std::uintptr_t context) noexcept;
     StreamInfo info(StreamRef stream) const noexcept;
@@ -154,18 +157,18 @@ class Streams {
 
     // ---- Events
 
-    void event_created(std::uintptr_t event) noexcept { event_destroyed(event); }
-    void event_destroyed(std::uintptr_t event) noexcept;
+    void event_created(std::uintptr_t event) noexcept { events_.forget(event); }
+    void event_destroyed(std::uintptr_t event) noexcept { events_.forget(event); }
     // Others record it too: another process (IPC), or a graph's node. Its completion tells nothing, and work that waits
     // for it is not armed.
-    void event_is_foreign(std::uintptr_t event) noexcept;
+    void event_is_foreign(std::uintptr_t event) noexcept { events_.set_foreign(event); }
     // Around cuEventRecord: begin() of the stream, begin_record(), the real call, end_record().
-    EventUse begin_record(std::uintptr_t event) noexcept;
+    EventUse begin_record(std::uintptr_t event) noexcept { return events_.begin_record(event); }
     void end_record(const EventUse& use, const Operation& operation, bool recorded) noexcept;
     // A record that became part of a capture: the event stands for nothing outside it.
-    void recorded_in_capture(std::uintptr_t event) noexcept;
+    void recorded_in_capture(std::uintptr_t event) noexcept { events_.clear(event); }
     // Before a wait for the event, or a query.
-    EventUse look(std::uintptr_t event) noexcept;
+    EventUse look(std::uintptr_t event) noexcept { return events_.look(event); }
     // The operation was a wait for the event, and succeeded.
     void waited(const Operation& operation, const EventUse& use) noexcept;
 
@@ -209,56 +212,63 @@ class Streams {
     StreamEntry* free_slot() noexcept;
     void unchain(StreamEntry& entry) noexcept;
     void retire(StreamEntry& entry) noexcept;
-    void release_if_over(StreamEntry& entry) noexcept;
+    void release_if_over(StreamEntry& entry, std::uint32_t number) noexcept;
+    void release(StreamEntry& entry) noexcept;
     ContextEntry* context_of(std::uintptr_t handle) const noexcept;
     ContextEntry* context_or_add(std::uintptr_t handle, int device) noexcept;
     StreamEntry* at(std::uint32_t slot) const noexcept { return &entries_.at(slot); }
 
     // stream_order.cpp
     StreamPlace legacy_place(const StreamEntry& entry, std::uint64_t ended) const noexcept;
-    bool is_complete(const StreamPlace& place) const noexcept;
-    std::uint64_t put_in(const Operation& operation, const OrderEdge* edges, std::uint32_t count) noexcept;
-    void see_legacy(StreamEntry& entry, const Operation& operation, std::uint64_t sequence,
-                    std::uint64_t begun) noexcept;
+    std::uint64_t put_in(const Operation& operation, const OrderEdge* edges, std::uint32_t count, bool work) noexcept;
+    bool see_legacy(StreamEntry& entry, const Operation& operation, std::uint64_t sequence,
+                    std::uint16_t weight) noexcept;
     bool push(StreamEntry& entry, const OrderEdge& edge) noexcept;
     void compact(StreamEntry& entry) noexcept;
+    OrderEdge* edge(std::uint32_t index) const noexcept { return index != 0 ? &edges_.at(index) : nullptr; }
     OrderEdge* new_edge() noexcept;
     void free_edge(OrderEdge& edge) noexcept;
     void free_edges(StreamEntry& entry) noexcept;
-    OrderEdge* edge(std::uint32_t index) const noexcept { return index != 0 ? &edges_.at(index) : nullptr; }
-    void list(StreamEntry& entry) noexcept;
-    static void unlist(ContextEntry& context, StreamEntry& entry) noexcept;
-    bool unlist_if_idle(ContextEntry& context, StreamEntry& entry) noexcept;
+    static void mark_gated(StreamEntry& entry) noexcept;
+
+    // stream_knowledge.cpp
+    bool is_complete(const StreamPlace& place) const noexcept;
     void learn(const StreamPlace& place) noexcept;
-    void follow(EdgeList& edges) noexcept;
+    void follow(EdgeList& reached) noexcept;
     void advance(const StreamPlace& place, EdgeList& reached) noexcept;
     void complete_to(StreamEntry& entry, std::uint64_t sequence, EdgeList& reached) noexcept;
     void complete_blocking(ContextEntry& context, std::uint64_t epoch, EdgeList& reached) noexcept;
     std::uint64_t issued_before(const StreamEntry& entry, std::uint64_t epoch) const noexcept;
-    void mark_gated(StreamEntry& entry) noexcept;
+    static void list(StreamEntry& entry) noexcept;
+    static void unlist(ContextEntry& context, StreamEntry& entry) noexcept;
+    void unlist_if_idle(ContextEntry& context, StreamEntry& entry) noexcept;
+    Snapshot* take_snapshot() noexcept;
+    static bool grow(Snapshot& snapshot) noexcept;
+    void free_snapshots() noexcept;
 
     // stream_questions.cpp
-    void add_pending(StreamEntry& entry, Pending& pending) const noexcept;
+    void add_pending(const StreamEntry& entry, Pending& pending) const noexcept;
     void pending_in(ContextEntry& context, Pending& pending) noexcept;
 
     std::atomic<std::uint32_t> version_{1};  // changes when a handle stops meaning what it meant
     std::atomic<std::uint64_t> last_gate_{0};
-    mutable Mutex table_mutex_;  // handles, slots, contexts; before the other mutexes
+    // Order of the mutexes: the table's, a context's, a stream's, and one of the rest.
+    mutable Mutex table_mutex_;
     std::atomic<std::atomic<StreamEntry*>*> buckets_{nullptr};
-    ChunkArray<StreamEntry, 256, kMaxStreams> entries_;
-    StreamEntry* first_free_ = nullptr;  // used again oldest first: what still names them has most time to go
-    StreamEntry* last_free_ = nullptr;
-    StreamEntry* first_dead_ = nullptr;  // of contexts that are gone; used again when nothing else is left
-    StreamEntry* last_dead_ = nullptr;
     std::uint32_t last_number_ = 0;
-    ContextEntry contexts_[kMaxContexts];
+    mutable ContextEntry contexts_[kMaxContexts];
+    std::atomic<std::uint32_t> context_count_{0};
+    Mutex slots_mutex_;
+    ChunkArray<StreamEntry, 256, kMaxStreams> entries_;
+    SlotQueue free_;
+    SlotQueue dead_;  // of contexts that are gone: used again when nothing else is left
     EventBook events_;
     Mutex edges_mutex_;
     ChunkArray<OrderEdge, 512, kMaxEdges> edges_;
     std::uint32_t free_edge_ = 0;
     Mutex snapshots_mutex_;
+    Snapshot* snapshots_ = nullptr;
     Snapshot* free_snapshots_ = nullptr;
-    std::uint32_t snapshots_ = 0;
     std::atomic<std::uint64_t> lost_streams_{0};
     std::atomic<std::uint64_t> lost_edges_{0};
 };

@@ -1,0 +1,262 @@
+// What is asked about streams.
+#include <algorithm>  // min
+#include <mutex>      // lock_guard
+
+#include "streams.h"
+
+namespace pincheck {
+
+// ---- Known complete
+
+bool Streams::is_known_complete(const Ticket& ticket) const noexcept {
+    return is_complete({ticket.stream, ticket.slot, ticket.sequence, 0});
+}
+
+Streams::Losses Streams::losses() const noexcept {
+    return {lost_streams_.load(std::memory_order_relaxed), events_.lost(), lost_edges_.load(std::memory_order_relaxed)};
+}
+
+// ---- Armed
+
+// Looks in the past of a place for a gate that is not known to have run. What is known complete is not in the queues
+// any more. Bounded: where the past is wider than this, it says that there is one.
+class StreamSearch {
+  public:
+    explicit StreamSearch(Streams& streams) noexcept : streams_(streams) {}
+
+    bool finds_gate(const StreamPlace& start) noexcept {
+        add(start);
+        while (count_ != 0 && !found_) {
+            const StreamPlace place = places_[--count_];  // its room is used again meanwhile
+            look_at(place);
+        }
+        return found_;
+    }
+
+  private:
+    static constexpr std::size_t kPlaces = 128;
+    static constexpr std::size_t kSeen = 512;
+
+    void add(const StreamPlace& place) noexcept {
+        if (streams_.is_complete(place)) {
+            return;
+        }
+        // Places that were there already, with as much before them.
+        std::size_t i = place.stream % kSeen;
+        for (; seen_[i].stream != 0; i = (i + 1) % kSeen) {
+            if (seen_[i].stream == place.stream) {
+                if (seen_[i].sequence >= place.sequence && seen_[i].epoch >= place.epoch) {
+                    return;
+                }
+                break;
+            }
+        }
+        if (seen_[i].stream == 0 && ++seen_count_ > kSeen / 2) {
+            found_ = true;
+            return;
+        }
+        StreamPlace& seen = seen_[i];
+        seen = {place.stream, place.slot, std::max(seen.sequence, place.sequence), std::max(seen.epoch, place.epoch)};
+        if (count_ == kPlaces) {
+            found_ = true;
+            return;
+        }
+        places_[count_++] = seen;
+    }
+
+    void look_at(const StreamPlace& place) noexcept {
+        StreamEntry& entry = *streams_.at(place.slot);
+        {
+            const std::lock_guard lock(entry.mutex);
+            if (entry.number.load() != place.stream) {
+                return;
+            }
+            if (entry.lost_gate > entry.complete.load() && entry.lost_gate <= place.sequence) {
+                found_ = true;
+                return;
+            }
+            for (const OrderEdge* edge = streams_.edge(entry.first_edge); edge != nullptr && !found_;
+                 edge = streams_.edge(edge->next)) {
+                if (edge->sequence > place.sequence) {
+                    break;
+                }
+                if (edge->kind == EdgeKind::gate) {
+                    found_ = found_ || !edge->opened;
+                } else {
+                    add(edge->target);
+                }
+            }
+        }
+        if (place.epoch != 0) {
+            look_at_blocking(entry.owner(), place.epoch);
+        }
+    }
+
+    void look_at_blocking(ContextEntry& context, std::uint64_t epoch) noexcept {
+        const std::lock_guard context_lock(context.mutex);
+        for (StreamEntry* entry = context.listed[1]; entry != nullptr && !found_; entry = entry->next_listed) {
+            if (!entry->is_legacy()) {
+                const std::lock_guard lock(entry->mutex);
+                add({entry->number.load(), entry->slot, streams_.issued_before(*entry, epoch), 0});
+            }
+        }
+    }
+
+    Streams& streams_;
+    StreamPlace places_[kPlaces];
+    std::size_t count_ = 0;
+    StreamPlace seen_[kSeen];
+    std::size_t seen_count_ = 0;
+    bool found_ = false;
+};
+
+bool Streams::is_armed(const Ticket& ticket) noexcept {
+    if (is_known_complete(ticket)) {
+        return true;
+    }
+    StreamEntry& entry = *at(ticket.slot);
+    if (!entry.maybe_gated.load()) {
+        return true;
+    }
+    const StreamPlace place{ticket.stream, ticket.slot, ticket.sequence, ticket.epoch};
+    if (ticket.sequence != entry.issued.load()) {
+        return !StreamSearch(*this).finds_gate(place);
+    }
+    // Where nothing that is in the stream now is behind a gate, the mark goes. It is taken back before the search: what
+    // is put in meanwhile sets it again.
+    StreamPlace now = place;
+    entry.maybe_gated.store(false);
+    if (entry.is_legacy()) {
+        now.epoch = entry.owner().begun.load() + 1;
+        entry.owner().maybe_gated.store(false);
+    }
+    if (!StreamSearch(*this).finds_gate(now)) {
+        return true;
+    }
+    mark_gated(entry);
+    return entry.is_legacy() && !StreamSearch(*this).finds_gate(place);
+}
+
+// The host function behind that gate has returned. It was the last of what is known complete with it where nothing else
+// was put in by other threads at the same time.
+void Streams::gate_opened(const Operation& operation, std::uint64_t gate) noexcept {
+    if (operation.entry == nullptr) {
+        return;
+    }
+    StreamEntry& entry = *operation.entry;
+    std::uint64_t sequence = 0;
+    {
+        const std::lock_guard lock(entry.mutex);
+        if (entry.number.load() != operation.number) {
+            return;
+        }
+        for (OrderEdge* at = edge(entry.first_edge); at != nullptr; at = edge(at->next)) {
+            if (at->kind == EdgeKind::gate && at->gate == gate) {
+                at->opened = true;
+                sequence = at->sequence;
+                break;
+            }
+        }
+    }
+    if (sequence != 0 && sequence == operation.before.own.sequence + 1) {
+        learn({operation.number, entry.slot, sequence, 0});
+    }
+}
+
+// ---- Pending work
+
+void Streams::name_work(const Ticket& ticket, std::uint32_t site) noexcept {
+    if (ticket) {
+        StreamEntry& entry = *at(ticket.slot);
+        if (entry.number.load(std::memory_order_relaxed) == ticket.stream) {
+            entry.work_site.store(site, std::memory_order_relaxed);
+        }
+    }
+}
+
+void Streams::add_pending(const StreamEntry& entry, Pending& pending) const noexcept {
+    const std::uint64_t issued = entry.issued.load(std::memory_order_acquire);
+    const std::uint64_t complete = entry.complete.load(std::memory_order_acquire);
+    if (issued <= complete) {
+        return;
+    }
+    const std::uint64_t others = entry.other_operations.load(std::memory_order_relaxed);
+    const std::uint64_t operations = issued - complete;
+    const std::uint64_t items = operations > others ? operations - others : 0;
+    pending.items = static_cast<std::uint32_t>(std::min<std::uint64_t>(pending.items + items, UINT32_MAX));
+    const std::uint32_t site = entry.work_site.load(std::memory_order_relaxed);
+    if (!pending.work || (pending.site == 0 && site != 0)) {
+        pending.newest = {entry.number.load(std::memory_order_relaxed), entry.slot, issued, 0};
+        pending.site = site;
+    }
+    pending.work = true;
+}
+
+Pending Streams::pending(StreamRef stream) noexcept {
+    Pending pending;
+    if (stream.entry == nullptr) {
+        return pending;
+    }
+    StreamEntry& entry = *stream.entry;
+    add_pending(entry, pending);
+    if (entry.is_non_blocking()) {
+        return pending;
+    }
+    ContextEntry& context = entry.owner();
+    const StreamEntry* legacy = context.legacy.load(std::memory_order_acquire);
+    if (legacy == nullptr) {
+        return pending;
+    }
+    if (legacy != &entry) {
+        pending.behind = legacy->issued.load() > legacy->complete.load();
+        return pending;
+    }
+    const std::lock_guard context_lock(context.mutex);
+    StreamEntry* next = nullptr;
+    for (StreamEntry* other = context.listed[1]; other != nullptr && !pending.behind; other = next) {
+        next = other->next_listed;
+        const std::lock_guard lock(other->mutex);
+        pending.behind = !other->is_legacy() && other->issued.load() > other->complete.load();
+        unlist_if_idle(context, *other);
+    }
+    return pending;
+}
+
+// Looks at no more than a few streams with work: whether there is any is the question.
+void Streams::pending_in(ContextEntry& context, Pending& pending) noexcept {
+    constexpr int kEnough = 16;
+    int with_work = 0;
+    const std::lock_guard context_lock(context.mutex);
+    for (StreamEntry* first : context.listed) {
+        StreamEntry* next = nullptr;
+        for (StreamEntry* entry = first; entry != nullptr && with_work < kEnough; entry = next) {
+            next = entry->next_listed;
+            const std::lock_guard lock(entry->mutex);
+            add_pending(*entry, pending);
+            with_work += entry->issued.load() > entry->complete.load() ? 1 : 0;
+            unlist_if_idle(context, *entry);
+        }
+    }
+}
+
+Pending Streams::pending_in_context(std::uintptr_t context) noexcept {
+    Pending pending;
+    if (ContextEntry* entry = context_of(context)) {
+        pending_in(*entry, pending);
+    }
+    return pending;
+}
+
+Pending Streams::pending_on_device(int device) noexcept {
+    Pending pending;
+    const std::uint32_t count = context_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        ContextEntry& context = contexts_[i];
+        if (context.handle.load() != 0 && context.device.load(std::memory_order_relaxed) == device) {
+            pending_in(context, pending);
+        }
+    }
+    return pending;
+}
+
+}  // namespace pincheck

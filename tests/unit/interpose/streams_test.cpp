@@ -1,0 +1,505 @@
+// What streams answer, one rule a case. Exactness over random programs is streams_oracle_test.cpp's.
+#include "interpose/streams.h"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace pincheck {
+namespace {
+
+constexpr std::uintptr_t kContext = 0xc0;
+constexpr std::uintptr_t kOtherContext = 0xc8;
+constexpr std::uintptr_t kEvent = 0xe0;
+
+class StreamsTest : public testing::Test {
+  protected:
+    StreamRef non_blocking(std::uintptr_t handle, std::uintptr_t context = kContext) {
+        return streams.add(context, 0, handle, 0, true, 11);
+    }
+    StreamRef blocking(std::uintptr_t handle, std::uintptr_t context = kContext) {
+        return streams.add(context, 0, handle, 0, false, 12);
+    }
+    StreamRef legacy(std::uintptr_t context = kContext) { return streams.add(context, 0, 1, 0, false, 0); }
+    Ticket work(StreamRef stream) { return streams.issued(streams.begin(stream)); }
+    Ticket gate(StreamRef stream) { return streams.issued_gate(streams.begin(stream)); }
+    void record(StreamRef stream, std::uintptr_t event = kEvent) {
+        const Operation operation = streams.begin(stream);
+        streams.end_record(streams.begin_record(event), operation, true);
+    }
+    void wait(StreamRef stream, std::uintptr_t event = kEvent) {
+        const Operation operation = streams.begin(stream);
+        streams.waited(operation, streams.look(event));
+    }
+    void synchronise(StreamRef stream) { streams.learned(streams.begin_wait(stream)); }
+    void synchronise_event(std::uintptr_t event = kEvent) { streams.learned(streams.look(event)); }
+    void synchronise_context(std::uintptr_t context = kContext) {
+        streams.learned(streams.begin_context_wait(context));
+    }
+    bool known(const Ticket& ticket) const { return streams.is_known_complete(ticket); }
+    bool armed(const Ticket& ticket) { return streams.is_armed(ticket); }
+
+    std::unique_ptr<Streams> owner = std::make_unique<Streams>();
+    Streams& streams = *owner;
+};
+
+// ---- What is a stream
+
+TEST_F(StreamsTest, AStreamSaysWhereItComesFrom) {
+    const StreamRef stream = non_blocking(0x100);
+    const StreamInfo info = streams.info(stream);
+    EXPECT_EQ(info.number, 1u);
+    EXPECT_EQ(info.site, 11u);
+    EXPECT_EQ(info.kind, report::StreamKind::created);
+    EXPECT_TRUE(info.non_blocking);
+    EXPECT_EQ(info.handle, 0x100u);
+    EXPECT_EQ(info.context, kContext);
+    EXPECT_EQ(streams.info(legacy()).kind, report::StreamKind::legacy_default);
+    EXPECT_EQ(streams.info(streams.add(kContext, 0, 2, 4, false, 0)).kind, report::StreamKind::per_thread_default);
+}
+
+TEST_F(StreamsTest, DefaultStreamsBelongToTheirContextAndThread) {
+    EXPECT_EQ(legacy().number, legacy().number);
+    EXPECT_NE(legacy().number, legacy(kOtherContext).number);
+    const StreamRef one = streams.add(kContext, 0, 2, 1, false, 0);
+    const StreamRef two = streams.add(kContext, 0, 2, 2, false, 0);
+    EXPECT_NE(one.number, two.number);
+    EXPECT_EQ(streams.find(kContext, 2, 1).number, one.number);
+    EXPECT_FALSE(streams.find(kOtherContext, 2, 1));
+}
+
+TEST_F(StreamsTest, AHandleThatIsUsedAgainIsAnotherStream) {
+    const StreamRef first = non_blocking(0x100);
+    const Ticket old = work(first);
+    streams.stream_destroyed(0x100);
+    EXPECT_FALSE(streams.find(kContext, 0x100, 0));
+    const StreamRef second = non_blocking(0x100);
+    EXPECT_NE(first.number, second.number);
+    work(second);
+    synchronise(second);
+    EXPECT_FALSE(known(old));
+    synchronise_context();
+    EXPECT_TRUE(known(old));
+}
+
+TEST_F(StreamsTest, WhatAThreadRemembersEndsWithTheStream) {
+    LastStream last;
+    const StreamRef first = non_blocking(0x100);
+    EXPECT_EQ(streams.find(last, kContext, 0x100, 0).number, first.number);
+    EXPECT_EQ(streams.find(last, kContext, 0x100, 0).number, first.number);
+    streams.stream_destroyed(0x100);
+    EXPECT_FALSE(streams.find(last, kContext, 0x100, 0));
+    const StreamRef second = non_blocking(0x100);
+    EXPECT_EQ(streams.find(last, kContext, 0x100, 0).number, second.number);
+}
+
+TEST_F(StreamsTest, OfAStreamThatNobodySawNothingIsSaid) {
+    const Operation operation = streams.begin(StreamRef{});
+    EXPECT_FALSE(streams.issued(operation));
+    streams.learned(operation);
+    streams.end_record(streams.begin_record(kEvent), operation, true);
+    synchronise_event();
+    wait(non_blocking(0x100));
+    EXPECT_FALSE(streams.pending(StreamRef{}).work);
+}
+
+// ---- Knowing
+
+TEST_F(StreamsTest, AWaitCompletesWhatWasIssuedBeforeItBegan) {
+    const StreamRef stream = non_blocking(0x100);
+    const Ticket before = work(stream);
+    const Operation wait_began = streams.begin_wait(stream);
+    const Ticket during = work(stream);
+    streams.learned(wait_began);
+    EXPECT_TRUE(known(before));
+    EXPECT_FALSE(known(during));
+}
+
+TEST_F(StreamsTest, WorkWhoseCallHasNotReturnedIsNotCoveredByAWait) {
+    const StreamRef stream = non_blocking(0x100);
+    const Operation slow = streams.begin(stream);
+    synchronise(stream);
+    EXPECT_FALSE(known(streams.issued(slow)));
+}
+
+TEST_F(StreamsTest, AnEventCompletesWhatWasBeforeItsLastRecord) {
+    const StreamRef stream = non_blocking(0x100);
+    const Ticket first = work(stream);
+    record(stream);
+    const Ticket second = work(stream);
+    record(stream);
+    const Ticket third = work(stream);
+    synchronise_event();
+    EXPECT_TRUE(known(first));
+    EXPECT_TRUE(known(second));
+    EXPECT_FALSE(known(third));
+}
+
+TEST_F(StreamsTest, WaitingForAnEventThatWasNeverRecordedHasNoEffect) {
+    const StreamRef one = non_blocking(0x100);
+    const StreamRef two = non_blocking(0x200);
+    wait(two);  // L6
+    const Ticket later = work(one);
+    record(one);
+    work(two);
+    synchronise(two);
+    EXPECT_FALSE(known(later));
+}
+
+TEST_F(StreamsTest, WhatAStreamWaitedForIsCompleteWithIt) {
+    const StreamRef one = non_blocking(0x100);
+    const StreamRef two = non_blocking(0x200);
+    const StreamRef three = non_blocking(0x300);
+    const Ticket first = work(one);
+    record(one);
+    const Ticket after_record = work(one);
+    wait(two);
+    record(two, kEvent + 8);
+    wait(three, kEvent + 8);
+    synchronise(three);
+    EXPECT_TRUE(known(first));
+    EXPECT_FALSE(known(after_record));
+}
+
+TEST_F(StreamsTest, AnEventStandsForWhatItWasWhenItWasWaitedFor) {
+    const StreamRef one = non_blocking(0x100);
+    const StreamRef two = non_blocking(0x200);
+    work(one);
+    record(one);
+    wait(two);
+    const Ticket later = work(one);
+    record(one);
+    synchronise(two);
+    EXPECT_FALSE(known(later));
+}
+
+TEST_F(StreamsTest, AnEventThatAnotherThreadRecordsMeanwhileTellsNothing) {
+    const StreamRef one = non_blocking(0x100);
+    const StreamRef two = non_blocking(0x200);
+    const Ticket slow = work(one);
+    record(one);
+    const EventUse waiting = streams.look(kEvent);
+    record(two);
+    streams.learned(waiting);
+    EXPECT_FALSE(known(slow));
+}
+
+TEST_F(StreamsTest, AnEventRecordedInACaptureStandsForNothing) {
+    const StreamRef stream = non_blocking(0x100);
+    const Ticket ticket = work(stream);
+    record(stream);
+    streams.recorded_in_capture(kEvent);
+    synchronise_event();
+    EXPECT_FALSE(known(ticket));
+}
+
+TEST_F(StreamsTest, AContextsWaitCoversItsOwnStreamsOnly) {
+    const Ticket here = work(non_blocking(0x100));
+    const Ticket default_here = work(legacy());
+    const Ticket elsewhere = work(non_blocking(0x200, kOtherContext));
+    synchronise_context();
+    EXPECT_TRUE(known(here));
+    EXPECT_TRUE(known(default_here));
+    EXPECT_FALSE(known(elsewhere));
+}
+
+TEST_F(StreamsTest, AContextsWaitCoversWhatWasIssuedBeforeItBegan) {
+    const StreamRef stream = non_blocking(0x100);
+    work(stream);
+    const ContextWait wait_began = streams.begin_context_wait(kContext);
+    const Ticket during = work(stream);
+    streams.learned(wait_began);
+    EXPECT_FALSE(known(during));
+    EXPECT_EQ(streams.pending(stream).items, 1u);
+}
+
+TEST_F(StreamsTest, OfADestroyedContextNothingIsLearned) {
+    const StreamRef stream = non_blocking(0x100);
+    const Ticket ticket = work(stream);
+    record(stream);
+    streams.context_destroyed(kContext);
+    synchronise_event();
+    legacy();
+    synchronise_context();
+    EXPECT_FALSE(known(ticket));
+}
+
+// ---- The legacy default stream
+
+TEST_F(StreamsTest, TheLegacyStreamIsBehindBlockingStreamsAndInFrontOfThem) {
+    const StreamRef one = blocking(0x100);
+    const StreamRef two = blocking(0x200);
+    const Ticket first = work(one);
+    const Ticket second = work(legacy());
+    work(two);
+    synchronise(two);
+    EXPECT_TRUE(known(second));
+    EXPECT_TRUE(known(first));
+}
+
+TEST_F(StreamsTest, WorkAfterTheLegacyStreamsActionIsNotBeforeIt) {
+    const StreamRef one = blocking(0x100);
+    const Ticket first = work(one);
+    work(legacy());
+    record(legacy());
+    const Ticket later = work(one);
+    synchronise_event();
+    EXPECT_TRUE(known(first));
+    EXPECT_FALSE(known(later));
+}
+
+TEST_F(StreamsTest, NonBlockingStreamsHaveNothingToDoWithIt) {
+    const StreamRef stream = non_blocking(0x100);
+    const Ticket here = work(stream);
+    const Ticket there = work(legacy());
+    record(legacy());
+    synchronise_event();
+    EXPECT_FALSE(known(here));
+    const Ticket again = work(legacy());
+    synchronise(stream);
+    EXPECT_TRUE(known(there));
+    EXPECT_FALSE(known(again));
+}
+
+TEST_F(StreamsTest, AStreamsWaitAloneDoesNotReachTheLegacyStream) {
+    const StreamRef stream = blocking(0x100);
+    const Ticket there = work(legacy());
+    synchronise(stream);  // nothing was put in since: whether the driver waits is not documented
+    EXPECT_FALSE(known(there));
+}
+
+TEST_F(StreamsTest, ALegacyActionThatOverlapsAnotherThreadsCallIsNotOrderedWithIt) {
+    const StreamRef stream = blocking(0x100);
+    const Operation legacy_call = streams.begin(legacy());
+    const Ticket during = work(stream);
+    const Ticket action = streams.issued(legacy_call);
+    record(legacy());
+    const Operation stream_call = streams.begin(stream);
+    const Ticket later_action = work(legacy());
+    streams.issued(stream_call);
+    synchronise(stream);
+    EXPECT_TRUE(known(action));         // it had returned when the stream's call began
+    EXPECT_FALSE(known(later_action));  // it had not
+    EXPECT_TRUE(known(during));
+}
+
+// ---- Armed
+
+TEST_F(StreamsTest, WorkBehindAHostFunctionIsNotArmedUntilItHasRun) {
+    const StreamRef stream = non_blocking(0x100);
+    const Operation call = streams.begin(stream);
+    const std::uint64_t function = streams.new_gate();
+    streams.issued_gate(call, function);
+    const Ticket copy = work(stream);
+    EXPECT_FALSE(armed(copy));
+    streams.learned(call);
+    EXPECT_FALSE(armed(copy));
+    streams.gate_opened(call, function);
+    EXPECT_TRUE(armed(copy));
+    EXPECT_FALSE(known(copy));
+}
+
+TEST_F(StreamsTest, AHostFunctionThatStartsMakesWhatIsBeforeItKnown) {
+    const StreamRef stream = non_blocking(0x100);
+    const Ticket before = work(stream);
+    const Operation call = streams.begin(stream);
+    const std::uint64_t function = streams.new_gate();
+    streams.learned(call);  // it may start before the call that queued it has returned
+    streams.gate_opened(call, function);
+    streams.issued_gate(call, function);
+    EXPECT_TRUE(known(before));
+    EXPECT_FALSE(armed(work(stream)));
+    streams.gate_opened(call, function);
+    EXPECT_TRUE(armed(work(stream)));
+}
+
+TEST_F(StreamsTest, NotBeingArmedSpreadsAlongEventsAndTheLegacyStream) {
+    const StreamRef one = non_blocking(0x100);
+    const StreamRef two = blocking(0x200);
+    const StreamRef three = blocking(0x300);
+    EXPECT_TRUE(armed(work(three)));
+    gate(one);
+    record(one);
+    wait(two);
+    const Ticket second = work(two);
+    const Ticket in_legacy = work(legacy());
+    const Ticket third = work(three);
+    EXPECT_FALSE(armed(second));
+    EXPECT_FALSE(armed(in_legacy));
+    EXPECT_FALSE(armed(third));
+    synchronise(one);
+    EXPECT_TRUE(armed(second));
+    EXPECT_TRUE(armed(in_legacy));
+    EXPECT_TRUE(armed(third));
+}
+
+TEST_F(StreamsTest, AnEventThatOthersRecordTellsNothingAndHoldsWhoWaitsForIt) {
+    const StreamRef stream = non_blocking(0x100);
+    const Ticket before = work(stream);
+    streams.event_is_foreign(kEvent);
+    record(stream);
+    synchronise_event();
+    EXPECT_FALSE(known(before));
+    wait(stream);
+    EXPECT_FALSE(armed(work(stream)));
+}
+
+// ---- Pending
+
+TEST_F(StreamsTest, PendingCountsWorkSinceTheStreamWasLastKnownComplete) {
+    const StreamRef stream = non_blocking(0x100);
+    EXPECT_FALSE(streams.pending(stream).work);
+    work(stream);
+    synchronise(stream);
+    const Ticket copy = work(stream);
+    streams.name_work(copy, 77);
+    record(stream);
+    const Ticket newest = work(stream);
+    const Pending pending = streams.pending(stream);
+    EXPECT_TRUE(pending.work);
+    EXPECT_EQ(pending.items, 2u);
+    EXPECT_EQ(pending.newest.sequence, newest.sequence);
+    EXPECT_EQ(pending.site, 77u);
+    synchronise(stream);
+    EXPECT_FALSE(streams.pending(stream).work);
+}
+
+TEST_F(StreamsTest, WaitsAndHostFunctionsAreNoWork) {
+    const StreamRef one = non_blocking(0x100);
+    const StreamRef two = non_blocking(0x200);
+    work(one);
+    record(one);
+    wait(two);
+    gate(two);
+    EXPECT_TRUE(streams.pending(two).work);
+    EXPECT_EQ(streams.pending(two).items, 0u);
+}
+
+TEST_F(StreamsTest, PendingSaysWhetherOtherStreamsHoldTheNextCall) {
+    const StreamRef stream = blocking(0x100);
+    const StreamRef default_stream = legacy();
+    EXPECT_FALSE(streams.pending(default_stream).behind);
+    work(stream);
+    EXPECT_TRUE(streams.pending(default_stream).behind);
+    EXPECT_FALSE(streams.pending(default_stream).work);
+    synchronise(stream);
+    EXPECT_FALSE(streams.pending(default_stream).behind);
+    work(default_stream);
+    EXPECT_TRUE(streams.pending(stream).behind);
+    work(non_blocking(0x200));
+    EXPECT_FALSE(streams.pending(streams.find(0, 0x200, 0)).behind);
+}
+
+TEST_F(StreamsTest, PendingOnADeviceIsThatOfAllItsContexts) {
+    const StreamRef one = non_blocking(0x100);
+    EXPECT_FALSE(streams.pending_on_device(0).work);
+    const Ticket here = work(one);
+    streams.name_work(here, 5);
+    const StreamRef elsewhere = streams.add(kOtherContext, 1, 0x200, 0, true, 0);
+    work(elsewhere);
+    EXPECT_EQ(streams.pending_on_device(0).items, 1u);
+    EXPECT_EQ(streams.pending_on_device(0).site, 5u);
+    EXPECT_EQ(streams.pending_in_context(kOtherContext).items, 1u);
+    EXPECT_EQ(streams.pending_in_context(kOtherContext).newest.stream, elsewhere.number);
+    EXPECT_FALSE(streams.pending_on_device(2).work);
+}
+
+// ---- Bounds
+
+TEST_F(StreamsTest, ProgramsThatNeverWaitCostBoundedMemoryAndKnowLaterRatherThanWrongly) {
+    const StreamRef one = non_blocking(0x100);
+    const StreamRef two = non_blocking(0x200);
+    Ticket first;
+    Ticket last;
+    for (int i = 0; i < 300000; ++i) {
+        last = work(one);
+        first = first ? first : last;
+        record(one);
+        wait(two);
+        work(two);
+    }
+    EXPECT_GT(streams.losses().edges, 0u);
+    EXPECT_FALSE(known(first));
+    synchronise(two);
+    EXPECT_TRUE(known(last));
+}
+
+TEST_F(StreamsTest, StreamsByTheTurnCostTheSameRoom) {
+    for (std::uintptr_t i = 0; i < 3ull * Streams::kMaxStreams; ++i) {
+        const StreamRef stream = blocking(0x1000 + 16 * (i % 100));
+        ASSERT_TRUE(stream) << i;
+        work(stream);
+        record(stream);
+        synchronise_event();
+        streams.stream_destroyed(0x1000 + 16 * (i % 100));
+    }
+    EXPECT_EQ(streams.losses().streams, 0u);
+}
+
+TEST_F(StreamsTest, TooManyStreamsAreCountedAndNotFollowed) {
+    std::uintptr_t handle = 0x1000;
+    for (std::uint32_t i = 0; i < Streams::kMaxStreams; ++i, handle += 16) {
+        ASSERT_TRUE(non_blocking(handle));
+    }
+    EXPECT_FALSE(non_blocking(handle));
+    EXPECT_EQ(streams.losses().streams, 1u);
+    streams.stream_destroyed(0x1000);
+    EXPECT_TRUE(non_blocking(handle));
+}
+
+TEST_F(StreamsTest, EventsByTheTurnCostTheSameRoom) {
+    const StreamRef stream = non_blocking(0x100);
+    for (std::uintptr_t i = 0; i < 3ull * Streams::kMaxEvents; ++i) {
+        record(stream, 0x10000 + 16 * i);
+        streams.event_destroyed(0x10000 + 16 * i);
+    }
+    EXPECT_EQ(streams.losses().events, 0u);
+}
+
+// ---- Cost
+
+double thread_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Seconds of one round of issue, record, wait and issue into the legacy stream, beside that many streams with work.
+double seconds_beside(std::uintptr_t count) {
+    auto streams = std::make_unique<Streams>();
+    std::vector<StreamRef> all;
+    for (std::uintptr_t i = 0; i < count; ++i) {
+        all.push_back(streams->add(kContext, 0, 0x1000 + 16 * i, 0, false, 0));
+        streams->issued(streams->begin(all.back()));
+    }
+    const StreamRef legacy = streams->add(kContext, 0, 1, 0, false, 0);
+    double best = 1e9;
+    for (int repeat = 0; repeat < 7; ++repeat) {
+        constexpr int kRounds = 2000;
+        const double start = thread_seconds();
+        for (int i = 0; i < kRounds; ++i) {
+            const StreamRef one = all[0];
+            const StreamRef two = all[1];
+            streams->issued(streams->begin(one));
+            streams->end_record(streams->begin_record(kEvent), streams->begin(one), true);
+            streams->waited(streams->begin(two), streams->look(kEvent));
+            streams->issued(streams->begin(legacy));
+        }
+        best = std::min(best, (thread_seconds() - start) / kRounds);
+    }
+    return best;
+}
+
+TEST(StreamsCost, IsThatOfTenStreamsWithTenThousand) {
+    const double few = seconds_beside(10);
+    const double many = seconds_beside(10000);
+    RecordProperty("few_ns", std::to_string(few * 1e9));
+    RecordProperty("many_ns", std::to_string(many * 1e9));
+    EXPECT_LT(many, 10 * few);  // a cost by streams would be a thousandfold
+}
+
+}  // namespace
+}  // namespace pincheck
