@@ -21,5 +21,9 @@ if [[ -z $out ]]; then
 fi
 status=0
 python3 "$here/run.py" "$build" "$out" "$@" || status=$?
+# With options only a part was asked for.
+if [[ $# -eq 0 ]]; then
+    python3 "$here/gates.py" "$build" "$out/gates.json" || status=$?
+fi
 python3 "$here/table.py" "$out"
 exit "$status"

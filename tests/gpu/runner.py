@@ -33,6 +33,15 @@ class Runner:
         self.libraries = ":".join(folders + [p for p in [os.environ.get("LD_LIBRARY_PATH", "")] if p])
         self.has_cupti = not simulated and os.path.exists(self.counter)
 
+    def pincheck(self):
+        """The analyzer's path; makes it run where its libraries are missing."""
+        path = os.path.join(self.build, "bin", "pincheck")
+        # A bundle brings libdw, for machines without.
+        libraries = os.path.join(self.build, "lib", "analyzer")
+        if os.path.isdir(libraries) and self.run([path, "--help"], "/", {})["status"] != 0:
+            self.libraries += ":" + libraries
+        return path
+
     def runtime_library(self):
         for folder in self.libraries.split(":"):
             found = sorted(glob.glob(os.path.join(folder, "libcudart.so.[0-9][0-9]")))

@@ -72,11 +72,7 @@ class Samples:
     def __init__(self, runner, folder):
         self.runner = runner
         self.folder = os.path.abspath(folder)
-        self.pincheck = os.path.join(runner.build, "bin", "pincheck")
-        # A bundle brings libdw, for machines without.
-        libraries = os.path.join(runner.build, "lib", "analyzer")
-        if os.path.isdir(libraries) and runner.run([self.pincheck, "--help"], "/", {})["status"] != 0:
-            runner.libraries += ":" + libraries
+        self.pincheck = runner.pincheck()
 
     def export(self, reports):
         done = self.runner.run([self.pincheck, "export", "--format=json", reports], reports, {})

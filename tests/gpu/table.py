@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-OTHERS = ("environment.json", "conformance.json", "same_calls.json", "samples.json")
+OTHERS = ("environment.json", "conformance.json", "same_calls.json", "samples.json", "gates.json")
 
 
 def main():
@@ -48,6 +48,12 @@ def main():
               f"{result['verdict']}.")
         if result.get("not_run"):
             print("Not run: " + "; ".join(result["not_run"]) + ".")
+    path = os.path.join(folder, "gates.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            gates = json.load(file)["gates"]
+        print("\n`pincheck run --check`: " + "; ".join(
+            f"{gate['gate']}: {gate.get('status', '-')} ({gate['verdict']})" for gate in gates) + ".")
 
 
 if __name__ == "__main__":
