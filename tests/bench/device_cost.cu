@@ -9,13 +9,13 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                    \
-    do {                                                                               \
-        const cudaError_t status_ = (call);                                            \
-        if (status_ != cudaSuccess) {                                                  \
-            std::fprintf(stderr, "device_cost: %s\n", cudaGetErrorString(status_));    \
-            std::exit(1);                                                              \
-        }                                                                              \
+#define CHECK(call)                                                                 \
+    do {                                                                            \
+        const cudaError_t status_ = (call);                                         \
+        if (status_ != cudaSuccess) {                                               \
+            std::fprintf(stderr, "device_cost: %s\n", cudaGetErrorString(status_)); \
+            std::exit(1);                                                           \
+        }                                                                           \
     } while (false)
 
 constexpr int kCalls = 500;
