@@ -74,7 +74,7 @@ No report usually means that the library was not loaded. LD_PRELOAD does not go 
 
 No CUDA call: the program found no device, ended before it used one, or does not use CUDA; --allow-no-cuda makes that a pass. Some programs are seen only through one of the three routes (exported runtime functions, exported driver functions, look-ups in the driver), and exports=off and dlsym=off close them.
 
-What is not seen is said in the report under "Not seen": libraries that define a CUDA function themselves, driver functions that were resolved to an address which the tool does not know, a missing libunwind (stacks are then one frame deep, so sites run together), and losses, with their number.
+What is not seen is said in the report under "Not seen": libraries that define a CUDA function themselves, driver functions that were resolved to an address which the tool does not know, a missing libunwind (stacks then end at code without unwind tables, so sites may run together), and losses, with their number.
 
 Not seen by this version in any run: functions that are not in the list (2D, 3D, peer, array, symbol and batch copies, memset, prefetch, graph nodes), buffers that are reused before their copy has finished, and waits in calls that are not copies.)";
 

@@ -28,6 +28,7 @@
 #include "real.h"
 #include "report_file.h"
 #include "stack.h"
+#include "stack_walk.h"
 
 namespace pincheck {
 
@@ -94,6 +95,7 @@ void* write_reports(void* data) {
         if (now != unmapped) {
             unmapped = now;
             forget_callers();
+            forget_frames();
         }
         note_libraries(*writer.state, finish);
         writer.file.write(writer.state->image, now_ns(), state);

@@ -116,8 +116,6 @@ void* any_runtime_function(Api api) noexcept {
 // ---- Callers
 // ---------------------------------------------------------------------------------------------------------
 
-constexpr unsigned kWays = 8;
-
 std::atomic<std::uintptr_t> g_lookup_objects[kMaxLookupObjects];
 
 bool object_looked_up(std::uintptr_t base) noexcept {
@@ -257,37 +255,20 @@ const Driver* find_driver_again() noexcept {
     return result;
 }
 
-std::atomic<std::uint64_t> g_callers[kCallers];
+AddressCache<8, 4096> g_callers;
 
-// Looks into the neighbouring entries too; finds the rule when it is in none.
 CallerRule caller_rule_slowly(std::uintptr_t return_address) noexcept {
-    const unsigned first = caller_slot(return_address);
-    for (unsigned way = 0; way < kWays; ++way) {
-        const std::uint64_t word = g_callers[(first + way) % kCallers].load(std::memory_order_relaxed);
-        if ((word >> 8) == return_address) {
-            return CallerRule(word);
-        }
-        if (word == 0) {
-            break;
-        }
+    std::uint64_t word = 0;
+    if (g_callers.find(return_address, word)) {
+        return CallerRule(word);
     }
     const CallerRule rule = find_rule(return_address);
-    const std::uint64_t word = (static_cast<std::uint64_t>(return_address) << 8) | rule.bits();
-    for (unsigned way = 0; way < kWays; ++way) {
-        std::uint64_t expected = 0;
-        auto& entry = g_callers[(first + way) % kCallers];
-        if (entry.compare_exchange_strong(expected, word) || (expected >> 8) == return_address) {
-            return rule;
-        }
-    }
-    g_callers[first].store(word, std::memory_order_relaxed);
+    g_callers.insert(return_address, rule.bits());
     return rule;
 }
 
 void forget_callers() noexcept {
-    for (auto& entry : g_callers) {
-        entry.store(0, std::memory_order_relaxed);
-    }
+    g_callers.clear();
     // g_lookup_objects is kept: a new object at the address of one that looked functions up only gets a longer key.
 }
 

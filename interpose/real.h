@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "address_cache.h"
 #include "api.h"
 #include "cuda_structs.h"
 
@@ -75,16 +76,11 @@ class CallerRule {
     std::uint8_t bits_ = 0;
 };
 
-// The cache: one word an entry, the return address (user addresses have 47 bits) above the 8 bits of its rule.
-inline constexpr unsigned kCallers = 4096;
-extern std::atomic<std::uint64_t> g_callers[kCallers];
-inline unsigned caller_slot(std::uintptr_t address) noexcept {
-    return static_cast<unsigned>((address * 0x9e3779b97f4a7c15ull) >> 52);
-}
+extern AddressCache<8, 4096> g_callers;
 CallerRule caller_rule_slowly(std::uintptr_t return_address) noexcept;
 inline CallerRule caller_rule(std::uintptr_t return_address) noexcept {
-    const std::uint64_t word = g_callers[caller_slot(return_address)].load(std::memory_order_relaxed);
-    return (word >> 8) == return_address ? CallerRule(word) : caller_rule_slowly(return_address);
+    std::uint64_t word = 0;
+    return g_callers.find_first(return_address, word) ? CallerRule(word) : caller_rule_slowly(return_address);
 }
 void forget_callers() noexcept;
 

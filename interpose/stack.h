@@ -1,5 +1,6 @@
-// Return addresses of the calling thread. libunwind is opened privately (RTLD_LOCAL: its library exports _Unwind_*
-// symbols that must not enter the program's scope), first beside this library, then on the loader's path.
+// Return addresses of the calling thread: by rules of the tool's own where these suffice (stack_walk.h), else by
+// libunwind. That is opened privately (RTLD_LOCAL: its library exports _Unwind_* symbols that must not enter the
+// program's scope), first beside this library, then on the loader's path.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ struct Backtrace {
     std::uintptr_t addresses[kMaxDepth];
     std::size_t count = 0;
     bool unwound = false;  // false: only the return address is known
-    bool cut = false;      // deeper than the limit
+    bool cut = false;      // deeper than the limit, or than can be seen without libunwind
 };
 
 // Frames from `caller` outwards, at most `depth`. The first is always caller.return_address.

@@ -6,6 +6,7 @@
 #include "api.h"
 #include "report/records.h"
 #include "stack.h"
+#include "stack_walk.h"
 
 namespace pincheck {
 
@@ -37,6 +38,7 @@ struct ThreadState {
     report::CounterSlot* last_copy = nullptr;
     std::uintptr_t last_copy_stream = 0;
     LastRange last_range;
+    StackBounds stack;
     NamedCall named;
     std::uint32_t created_site = 0;  // by the last look for counters; 0: the site was known
     bool driver_owned = false;       // started by the driver: no question may be asked here

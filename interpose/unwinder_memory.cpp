@@ -19,12 +19,6 @@ constexpr std::uintptr_t kPage = 4096;
 constexpr int kReadEnd = 0x7fff'fff0;
 constexpr int kWriteEnd = kReadEnd + 1;
 
-// Linux copies the new mask in before it looks at the (impossible) first argument: EFAULT where it cannot be read.
-bool can_be_read(const void* address) noexcept {
-    const auto aligned = reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{7};
-    return syscall(SYS_rt_sigprocmask, ~0L, aligned, nullptr, 8L) == -1 && errno != EFAULT;
-}
-
 long write_one(const void* address) noexcept {
     const bool readable = can_be_read(address);
     errno = readable ? 0 : EFAULT;
@@ -76,6 +70,12 @@ const Replacement* replacement_of(const char* symbol) noexcept {
 }
 
 }  // namespace
+
+// Linux copies the new mask in before it looks at the (impossible) first argument: EFAULT where it cannot be read.
+bool can_be_read(const void* address) noexcept {
+    const auto aligned = reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{7};
+    return syscall(SYS_rt_sigprocmask, ~0L, aligned, nullptr, 8L) == -1 && errno != EFAULT;
+}
 
 void replace_unwinder_pipe(const void* function) noexcept {
     for_each_object([&](const ElfObject& object) {

@@ -12,4 +12,7 @@ namespace pincheck {
 // `function` lies in libunwind. Before its first use; nothing happens where it refers to none of these functions.
 void replace_unwinder_pipe(const void* function) noexcept;
 
+// Whether a word can be read there: one system call, which leaves errno set.
+bool can_be_read(const void* address) noexcept;
+
 }  // namespace pincheck

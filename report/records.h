@@ -137,7 +137,7 @@ struct Frame {
 static_assert(sizeof(Frame) == 16);
 
 enum class StackOrigin : std::uint32_t {
-    unwound = 1,         // by libunwind
+    unwound = 1,
     return_address = 2,  // no unwinder could be used: only the caller of the API is known
 };
 
@@ -266,7 +266,7 @@ enum class CoverageKind : std::uint32_t {
     library = 1,  // a CUDA library in the process; text: its path
     route = 2,  // a way by which calls reach the hooks is live; text: exported-runtime, exported-driver, dlsym, lookup
     unknown_address = 3,  // a listed function was resolved to an address that the tool does not know; text: its name
-    no_unwinder = 4,      // libunwind is missing: stacks are one frame deep; text: why
+    no_unwinder = 4,      // libunwind is missing: stacks end where it would be needed; text: why
     exports_off = 5,
     foreign_provider = 6,  // another library defines a listed function; calls to it are not seen; text: name and path
     bypassed = 7,  // an object's CUDA calls do not come to the hooks; text: its path and what it found by itself

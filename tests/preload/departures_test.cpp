@@ -84,6 +84,19 @@ TEST(Reopened, I6_PluginAndItsRuntimeComeAndGo) {
     EXPECT_EQ(losses_text(report), "");
 }
 
+// What was found out about a library's code does not hold for the one that takes its place.
+TEST(Reopened, I6_AnotherPluginTakesThePlaceOfOne) {
+    const std::string large = program_path("libtakes_place_1000000.so");
+    const std::string small = program_path("libtakes_place_1000.so");
+    const Command command = over_stub({"takes_place", large, small, large, small});
+    const FinishedRun with(command);
+    expect_same(with, command);
+    EXPECT_EQ(with.outcome().out, "failed 0, elsewhere 0\n");
+    const Report report = with.report();
+    EXPECT_EQ(returned_uploads(report), 12u);
+    EXPECT_EQ(losses_text(report), "");
+}
+
 TEST(IgnoredRegistration, F5_CopiesArePageableAndTheErrorIsTheProgramsOwn) {
     Command command;
     command.arguments = {program_path("ignored_register")};

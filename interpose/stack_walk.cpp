@@ -1,0 +1,132 @@
+#include "stack_walk.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "address_cache.h"
+#include "elf_objects.h"
+#include "frame_rule.h"
+#include "log.h"
+#include "unwinder_memory.h"
+
+// Where the program's stack begins: the argument count, above every frame (glibc, part of its ABI).
+extern "C" void* __libc_stack_end;
+
+namespace pincheck {
+namespace {
+
+constexpr std::uintptr_t kPage = 4096;
+// A stack deeper than that is not looked for. The main thread's and those that mmap gives are further apart (Linux
+// keeps at least 128 MiB), so a look for one's end never makes the other grow.
+constexpr std::uintptr_t kMaxStack = std::uintptr_t{64} << 20;
+
+AddressCache<FrameRule::kBits, 8192> g_rules;
+
+std::uintptr_t word_at(std::uintptr_t address) noexcept {
+    return *reinterpret_cast<const std::uintptr_t*>(address);
+}
+
+__attribute__((noinline)) std::uint64_t find_rule_slowly(std::uintptr_t return_address) noexcept {
+    std::uint64_t word = 0;
+    if (g_rules.find(return_address, word)) {
+        return word;
+    }
+    const KeepErrno keep;
+    FrameRule rule = FrameRule::complex();
+    for_each_object([&](const ElfObject& object) {
+        if (!object.contains(return_address)) {
+            return false;
+        }
+        rule = find_frame_rule(object, return_address);
+        return true;
+    });
+    g_rules.insert(return_address, rule.bits());
+    return rule.bits();
+}
+
+// The first address above the thread's own frames. glibc puts a thread's descriptor, which pthread_self() is the
+// address of, at the upper end of its stack, in one the program provides too; not so for the main thread.
+std::uintptr_t stack_top() noexcept {
+    const bool is_main = syscall(SYS_gettid) == getpid();
+    return is_main ? reinterpret_cast<std::uintptr_t>(__libc_stack_end) : static_cast<std::uintptr_t>(pthread_self());
+}
+
+// Widens the bounds down to `frame`, if all that lies between is mapped.
+__attribute__((noinline)) bool reach(std::uintptr_t frame, StackBounds& bounds) noexcept {
+    const KeepErrno keep;
+    if (bounds.high == 0) {
+        bounds.high = stack_top();
+        bounds.low = bounds.high & ~(kPage - 1);
+    }
+    if (frame >= bounds.high || bounds.high - frame > kMaxStack) {
+        return false;
+    }
+    while (frame < bounds.low) {
+        if (!can_be_read(reinterpret_cast<const void*>(bounds.low - kPage))) {
+            return false;
+        }
+        bounds.low -= kPage;
+    }
+    return true;
+}
+
+}  // namespace
+
+bool walk_stack(const Caller& caller, std::size_t depth, StackBounds& bounds, std::uintptr_t* addresses,
+                std::size_t& count) noexcept {
+    addresses[0] = caller.return_address;
+    count = 1;
+    const std::uintptr_t frame = caller.frame;
+    if ((frame < bounds.low || frame >= bounds.high) && !reach(frame, bounds)) {
+        return false;
+    }
+    // A hook's frame begins with the caller's frame pointer and the return address (PINCHECK_CALLER sees to that).
+    if (word_at(frame + 8) != caller.return_address) {
+        return false;
+    }
+    std::uintptr_t address = caller.return_address;
+    std::uintptr_t frame_pointer = word_at(frame);
+    std::uintptr_t stack = frame + 16;
+    // Nothing is read below `stack` but what a prologue pushed, which lies above this function's own frame.
+    const std::uintptr_t high = bounds.high;
+    while (count < depth) {
+        std::uint64_t word = 0;
+        if (!g_rules.find_first(address, word)) {
+            word = find_rule_slowly(address);
+        }
+        const FrameRule rule(word);
+        std::uintptr_t end = 0;  // of the frame: its CFA
+        if (rule.is_plain()) [[likely]] {
+            end = (rule.from_frame_pointer() ? frame_pointer : stack) + rule.offset();
+            if (end <= stack || end > high) {
+                return false;
+            }
+            if (rule.is_saved()) {
+                frame_pointer = word_at(end - rule.saved_below());
+            }
+        } else if (rule.is_aligned()) {
+            const std::uintptr_t slot = frame_pointer - rule.aligned_below();
+            if (slot < stack || frame_pointer < slot || frame_pointer > high - 8) {
+                return false;
+            }
+            end = word_at(slot);
+            if (end <= stack || end > high) {
+                return false;
+            }
+            frame_pointer = word_at(frame_pointer);
+        } else {
+            return rule.is_end();
+        }
+        address = word_at(end - 8);
+        stack = end;
+        addresses[count++] = address;
+    }
+    return true;
+}
+
+void forget_frames() noexcept {
+    g_rules.clear();
+}
+
+}  // namespace pincheck
