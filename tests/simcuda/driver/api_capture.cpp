@@ -99,13 +99,12 @@ SIM_TWINS(cuStreamUpdateCaptureDependencies_v2, _ptsz,
           { return update_dependencies(find_stream(context, stream, meaning), nodes, count, flags); })
 #endif
 
-SIM_EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-    SIM_ENTER(cuThreadExchangeStreamCaptureMode);
+SIM_PLAIN(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode), {
     if (!mode || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_ERROR_INVALID_VALUE;
     *mode = exchange_thread_mode(*mode);
     return CUDA_SUCCESS;
-}
+})
 
 // The first version had no mode: global.
 SIM_TWINS(cuStreamBeginCapture, _ptsz, (CUstream stream),

@@ -122,70 +122,58 @@ SIM_EXPORT CUresult cuDriverGetVersion(int* version) {
     return CUDA_SUCCESS;
 }
 
-SIM_EXPORT CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-    SIM_ENTER(cuDeviceGet);
+SIM_PLAIN(cuDeviceGet, (CUdevice * device, int ordinal), {
     if (!device)
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid(ordinal))
         return CUDA_ERROR_INVALID_DEVICE;
     *device = ordinal;
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuDeviceGetCount(int* count) {
-    SIM_ENTER(cuDeviceGetCount);
+SIM_PLAIN(cuDeviceGetCount, (int* count), {
     if (!count)
         return CUDA_ERROR_INVALID_VALUE;
     *count = settings().devices;
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
-    SIM_ENTER(cuDeviceGetName);
+SIM_PLAIN(cuDeviceGetName, (char* name, int length, CUdevice device), {
     if (!name || length <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid(device))
         return CUDA_ERROR_INVALID_DEVICE;
     std::snprintf(name, static_cast<std::size_t>(length), "simcuda");
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
-    SIM_ENTER(cuDeviceGetAttribute);
+SIM_PLAIN(cuDeviceGetAttribute, (int* value, CUdevice_attribute which, CUdevice device), {
     if (!value || which <= 0 || which >= CU_DEVICE_ATTRIBUTE_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid(device))
         return CUDA_ERROR_INVALID_DEVICE;
     *value = attribute(device, which);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuDeviceGetPCIBusId(char* id, int length, CUdevice device) {
-    SIM_ENTER(cuDeviceGetPCIBusId);
+SIM_PLAIN(cuDeviceGetPCIBusId, (char* id, int length, CUdevice device), {
     if (!id || length <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid(device))
         return CUDA_ERROR_INVALID_DEVICE;
     std::snprintf(id, static_cast<std::size_t>(length), "0000:%02X:00.0", 1 + device);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
-    SIM_ENTER(cuDeviceTotalMem_v2);
+SIM_PLAIN(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device), {
     if (!bytes)
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid(device))
         return CUDA_ERROR_INVALID_DEVICE;
     *bytes = settings().device_memory;
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
-    SIM_ENTER(cuDeviceGetUuid);
-    return uuid_of(uuid, device);
-}
+SIM_PLAIN(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device), { return uuid_of(uuid, device); })
 
-SIM_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
-    SIM_ENTER(cuDeviceGetUuid_v2);
-    return uuid_of(uuid, device);
-}
+SIM_PLAIN(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device), { return uuid_of(uuid, device); })

@@ -72,8 +72,10 @@ CUresult wait_event(const StreamPtr& stream, const EventPtr& event, CUevent hand
         }
         recorded = event->recorded;
     }
+    TimedWait timed(SimcudaWaitKind::stream_event, stream->context, stream.get());
     if (recorded)
         machine().submit(stream, Engine::none, nullptr, {recorded});
+    timed.stop(CUDA_SUCCESS);
     return CUDA_SUCCESS;
 }
 
@@ -101,8 +103,7 @@ EventPtr simcuda::find_event(CUevent handle) {
     return it == events().end() ? nullptr : it->second;
 }
 
-SIM_EXPORT CUresult cuEventCreate(CUevent* out, unsigned flags) {
-    SIM_CONTEXT(cuEventCreate);
+SIM_ONE(cuEventCreate, (CUevent * out, unsigned flags), {
     constexpr unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     if (!out || (flags & ~known))
         return CUDA_ERROR_INVALID_VALUE;
@@ -113,16 +114,14 @@ SIM_EXPORT CUresult cuEventCreate(CUevent* out, unsigned flags) {
     std::lock_guard lock(machine().mutex);
     events()[*out] = event;
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuEventDestroy_v2(CUevent handle) {
-    SIM_CONTEXT(cuEventDestroy_v2);
+SIM_ONE(cuEventDestroy_v2, (CUevent handle), {
     std::lock_guard lock(machine().mutex);
     return events().erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
+})
 
-SIM_EXPORT CUresult cuEventQuery(CUevent handle) {
-    SIM_CONTEXT(cuEventQuery);
+SIM_ONE(cuEventQuery, (CUevent handle), {
     const EventPtr event = find_event(handle);
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -130,10 +129,9 @@ SIM_EXPORT CUresult cuEventQuery(CUevent handle) {
     if (event->capture)
         return CUDA_ERROR_CAPTURED_EVENT;
     return !event->recorded || event->recorded->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-}
+})
 
-SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
-    SIM_CONTEXT(cuEventSynchronize);
+SIM_ONE(cuEventSynchronize, (CUevent handle), {
     const EventPtr event = find_event(handle);
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -144,21 +142,19 @@ SIM_EXPORT CUresult cuEventSynchronize(CUevent handle) {
             return CUDA_ERROR_CAPTURED_EVENT;
         recorded = event->recorded;
     }
+    TimedWait timed(SimcudaWaitKind::event, context, nullptr);
     if (recorded)
         machine().wait(recorded);
+    timed.stop(context->sticky);
     return context->sticky;
-}
+})
 
-SIM_EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-    SIM_CONTEXT(cuEventElapsedTime);
-    return elapsed(milliseconds, find_event(start), find_event(end));
-}
+SIM_ONE(cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent end),
+        { return elapsed(milliseconds, find_event(start), find_event(end)); })
 
 #if CUDA_VERSION >= 12080
-SIM_EXPORT CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
-    SIM_CONTEXT(cuEventElapsedTime_v2);
-    return elapsed(milliseconds, find_event(start), find_event(end));
-}
+SIM_ONE(cuEventElapsedTime_v2, (float* milliseconds, CUevent start, CUevent end),
+        { return elapsed(milliseconds, find_event(start), find_event(end)); })
 #endif
 
 SIM_TWINS(cuEventRecord, _ptsz, (CUevent event, CUstream stream),

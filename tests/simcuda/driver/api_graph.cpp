@@ -85,32 +85,28 @@ CUresult change_edges(CUgraph graph, const CUgraphNode* from, const CUgraphNode*
 
 }  // namespace
 
-SIM_EXPORT CUresult cuGraphCreate(CUgraph* out, unsigned flags) {
-    SIM_ENTER(cuGraphCreate);
+SIM_PLAIN(cuGraphCreate, (CUgraph * out, unsigned flags), {
     if (!out || flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     *out = handle(new Graph);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuGraphDestroy(CUgraph graph) {
-    SIM_ENTER(cuGraphDestroy);
+SIM_PLAIN(cuGraphDestroy, (CUgraph graph), {
     if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     delete graph_of(graph);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuGraphClone(CUgraph* out, CUgraph graph) {
-    SIM_ENTER(cuGraphClone);
+SIM_PLAIN(cuGraphClone, (CUgraph * out, CUgraph graph), {
     if (!out || !graph)
         return CUDA_ERROR_INVALID_VALUE;
     *out = handle(new Graph(*graph_of(graph)));
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuGraphNodeFindInClone(CUgraphNode* out, CUgraphNode original, CUgraph clone) {
-    SIM_ENTER(cuGraphNodeFindInClone);
+SIM_PLAIN(cuGraphNodeFindInClone, (CUgraphNode * out, CUgraphNode original, CUgraph clone), {
     if (!out || !original || !clone)
         return CUDA_ERROR_INVALID_VALUE;
     for (const auto& node : graph_of(clone)->nodes)
@@ -119,36 +115,32 @@ SIM_EXPORT CUresult cuGraphNodeFindInClone(CUgraphNode* out, CUgraphNode origina
             return CUDA_SUCCESS;
         }
     return CUDA_ERROR_INVALID_VALUE;
-}
+})
 
-SIM_EXPORT CUresult cuGraphDestroyNode(CUgraphNode node) {
-    SIM_ENTER(cuGraphDestroyNode);
+SIM_PLAIN(cuGraphDestroyNode, (CUgraphNode node), {
     if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     node_of(node)->graph->remove(node_of(node));
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
-    SIM_ENTER(cuGraphNodeGetType);
+SIM_PLAIN(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType* type), {
     if (!node || !type)
         return CUDA_ERROR_INVALID_VALUE;
     *type = type_of(node_of(node)->params);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
-    SIM_ENTER(cuGraphGetNodes);
+SIM_PLAIN(cuGraphGetNodes, (CUgraph graph, CUgraphNode* nodes, size_t* count), {
     if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     std::vector<CUgraphNode> all;
     for (const auto& node : graph_of(graph)->nodes)
         all.push_back(handle(node.get()));
     return give(all, nodes, count);
-}
+})
 
-SIM_EXPORT CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
-    SIM_ENTER(cuGraphGetRootNodes);
+SIM_PLAIN(cuGraphGetRootNodes, (CUgraph graph, CUgraphNode* nodes, size_t* count), {
     if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     std::vector<CUgraphNode> roots;
@@ -156,59 +148,37 @@ SIM_EXPORT CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode* nodes, size_
         if (node->dependencies.empty())
             roots.push_back(handle(node.get()));
     return give(roots, nodes, count);
-}
+})
 
-SIM_EXPORT CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, size_t* count) {
-    SIM_ENTER(cuGraphGetEdges);
-    return edges(graph, from, to, count);
-}
-SIM_EXPORT CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
-    SIM_ENTER(cuGraphNodeGetDependencies);
-    return node ? give(handles(node_of(node)->dependencies), nodes, count) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
-    SIM_ENTER(cuGraphNodeGetDependentNodes);
-    return node ? give(handles(dependents(node_of(node))), nodes, count) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                           size_t count) {
-    SIM_ENTER(cuGraphAddDependencies);
-    return change_edges(graph, from, to, count, true);
-}
-SIM_EXPORT CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                              size_t count) {
-    SIM_ENTER(cuGraphRemoveDependencies);
-    return change_edges(graph, from, to, count, false);
-}
+SIM_PLAIN(cuGraphGetEdges, (CUgraph graph, CUgraphNode* from, CUgraphNode* to, size_t* count),
+          { return edges(graph, from, to, count); })
+SIM_PLAIN(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode* nodes, size_t* count),
+          { return node ? give(handles(node_of(node)->dependencies), nodes, count) : CUDA_ERROR_INVALID_VALUE; })
+SIM_PLAIN(cuGraphNodeGetDependentNodes, (CUgraphNode node, CUgraphNode* nodes, size_t* count),
+          { return node ? give(handles(dependents(node_of(node))), nodes, count) : CUDA_ERROR_INVALID_VALUE; })
+SIM_PLAIN(cuGraphAddDependencies, (CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count),
+          { return change_edges(graph, from, to, count, true); })
+SIM_PLAIN(cuGraphRemoveDependencies, (CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count),
+          { return change_edges(graph, from, to, count, false); })
 
 #if CUDA_VERSION >= 12030
-SIM_EXPORT CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
-                                       size_t* count) {
-    SIM_ENTER(cuGraphGetEdges_v2);
-    return give_edge_data(data, edges(graph, from, to, count), count);
-}
-SIM_EXPORT CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data,
-                                                  size_t* count) {
-    SIM_ENTER(cuGraphNodeGetDependencies_v2);
+SIM_PLAIN(cuGraphGetEdges_v2, (CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data, size_t* count),
+          { return give_edge_data(data, edges(graph, from, to, count), count); })
+SIM_PLAIN(cuGraphNodeGetDependencies_v2, (CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count), {
     if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     return give_edge_data(data, give(handles(node_of(node)->dependencies), nodes, count), count);
-}
-SIM_EXPORT CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data,
-                                                    size_t* count) {
-    SIM_ENTER(cuGraphNodeGetDependentNodes_v2);
-    if (!node)
-        return CUDA_ERROR_INVALID_VALUE;
-    return give_edge_data(data, give(handles(dependents(node_of(node))), nodes, count), count);
-}
-SIM_EXPORT CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                              const CUgraphEdgeData*, size_t count) {
-    SIM_ENTER(cuGraphAddDependencies_v2);
-    return change_edges(graph, from, to, count, true);
-}
-SIM_EXPORT CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                                 const CUgraphEdgeData*, size_t count) {
-    SIM_ENTER(cuGraphRemoveDependencies_v2);
-    return change_edges(graph, from, to, count, false);
-}
+})
+SIM_PLAIN(cuGraphNodeGetDependentNodes_v2, (CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count),
+          {
+              if (!node)
+                  return CUDA_ERROR_INVALID_VALUE;
+              return give_edge_data(data, give(handles(dependents(node_of(node))), nodes, count), count);
+          })
+SIM_PLAIN(cuGraphAddDependencies_v2,
+          (CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t count),
+          { return change_edges(graph, from, to, count, true); })
+SIM_PLAIN(cuGraphRemoveDependencies_v2,
+          (CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t count),
+          { return change_edges(graph, from, to, count, false); })
 #endif

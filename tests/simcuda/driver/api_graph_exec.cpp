@@ -85,42 +85,33 @@ Context* named_or_current(CUcontext named) {
 
 }  // namespace
 
-SIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec* out, CUgraph graph, CUgraphNode* error_node, char* log,
-                                       size_t size) {
-    SIM_CONTEXT(cuGraphInstantiate);
-    return make_with_log(out, graph, error_node, log, size);
-}
-SIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* out, CUgraph graph, CUgraphNode* error_node, char* log,
-                                          size_t size) {
-    SIM_CONTEXT(cuGraphInstantiate_v2);
-    return make_with_log(out, graph, error_node, log, size);
-}
-SIM_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
-    SIM_CONTEXT(cuGraphInstantiateWithFlags);
+SIM_ONE(cuGraphInstantiate, (CUgraphExec * out, CUgraph graph, CUgraphNode* error_node, char* log, size_t size),
+        { return make_with_log(out, graph, error_node, log, size); })
+SIM_ONE(cuGraphInstantiate_v2, (CUgraphExec * out, CUgraph graph, CUgraphNode* error_node, char* log, size_t size),
+        { return make_with_log(out, graph, error_node, log, size); })
+SIM_ONE(cuGraphInstantiateWithFlags, (CUgraphExec * out, CUgraph graph, unsigned long long flags), {
     const GraphNode* offender = nullptr;
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)  // needs a stream: only with cuGraphInstantiateWithParams
         return CUDA_ERROR_INVALID_VALUE;
     return make(out, graph, flags, &offender);
-}
+})
 SIM_TWINS(cuGraphInstantiateWithParams, _ptsz,
           (CUgraphExec * out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params),
           { return make_with_params(context, meaning, out, graph, params); })
 
-SIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec graph) {
-    SIM_ENTER(cuGraphExecDestroy);
+SIM_PLAIN(cuGraphExecDestroy, (CUgraphExec graph), {
     if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     delete executable_of(graph);  // launches that were issued have copies of what they need
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuGraphExecGetFlags(CUgraphExec graph, cuuint64_t* flags) {
-    SIM_ENTER(cuGraphExecGetFlags);
+SIM_PLAIN(cuGraphExecGetFlags, (CUgraphExec graph, cuuint64_t* flags), {
     if (!graph || !flags)
         return CUDA_ERROR_INVALID_VALUE;
     *flags = executable_of(graph)->flags;
     return CUDA_SUCCESS;
-}
+})
 
 SIM_TWINS(cuGraphLaunch, _ptsz, (CUgraphExec graph, CUstream handle), {
     const StreamPtr stream = find_stream(context, handle, meaning);
@@ -135,81 +126,68 @@ SIM_TWINS(cuGraphUpload, _ptsz, (CUgraphExec graph, CUstream handle), {
     return graph ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 })
 
-SIM_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec graph, CUgraphNode node,
-                                                   const CUDA_KERNEL_NODE_PARAMS_v1* params) {
-    SIM_ENTER(cuGraphExecKernelNodeSetParams);
-    return change_kernel(graph, node, params, nullptr, nullptr);
-}
-SIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec graph, CUgraphNode node,
-                                                      const CUDA_KERNEL_NODE_PARAMS_v2* params) {
-    SIM_ENTER(cuGraphExecKernelNodeSetParams_v2);
-    return change_kernel(graph, node, params, params ? params->kern : nullptr, params ? params->ctx : nullptr);
-}
-SIM_EXPORT CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec graph, CUgraphNode node, const CUDA_MEMCPY3D* copy,
-                                                   CUcontext context) {
-    SIM_ENTER(cuGraphExecMemcpyNodeSetParams);
-    return copy ? change(graph, node, MemcpyNode{*copy, named_or_current(context)}) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec graph, CUgraphNode node,
-                                                   const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
-    SIM_ENTER(cuGraphExecMemsetNodeSetParams);
-    return fill ? change(graph, node, MemsetNode{*fill, named_or_current(context)}) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuGraphExecHostNodeSetParams(CUgraphExec graph, CUgraphNode node,
-                                                 const CUDA_HOST_NODE_PARAMS* host) {
-    SIM_ENTER(cuGraphExecHostNodeSetParams);
+SIM_PLAIN(cuGraphExecKernelNodeSetParams,
+          (CUgraphExec graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params),
+          { return change_kernel(graph, node, params, nullptr, nullptr); })
+SIM_PLAIN(cuGraphExecKernelNodeSetParams_v2,
+          (CUgraphExec graph, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params), {
+              return change_kernel(graph, node, params, params ? params->kern : nullptr,
+                                   params ? params->ctx : nullptr);
+          })
+SIM_PLAIN(
+    cuGraphExecMemcpyNodeSetParams, (CUgraphExec graph, CUgraphNode node, const CUDA_MEMCPY3D* copy, CUcontext context),
+    {
+        return copy ? change(graph, node, MemcpyNode{*copy, named_or_current(context)}) : CUDA_ERROR_INVALID_VALUE;
+    })
+SIM_PLAIN(
+    cuGraphExecMemsetNodeSetParams,
+    (CUgraphExec graph, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context), {
+        return fill ? change(graph, node, MemsetNode{*fill, named_or_current(context)}) : CUDA_ERROR_INVALID_VALUE;
+    })
+SIM_PLAIN(cuGraphExecHostNodeSetParams, (CUgraphExec graph, CUgraphNode node, const CUDA_HOST_NODE_PARAMS* host), {
     return host ? change(graph, node, HostNode{host->fn, host->userData}) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec graph, CUgraphNode node, CUgraph child) {
-    SIM_ENTER(cuGraphExecChildGraphNodeSetParams);
+})
+SIM_PLAIN(cuGraphExecChildGraphNodeSetParams, (CUgraphExec graph, CUgraphNode node, CUgraph child), {
     return child ? change(graph, node, ChildNode{std::make_shared<Graph>(*graph_of(child))}) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec graph, CUgraphNode node, CUevent event) {
-    SIM_ENTER(cuGraphExecEventRecordNodeSetEvent);
+})
+SIM_PLAIN(cuGraphExecEventRecordNodeSetEvent, (CUgraphExec graph, CUgraphNode node, CUevent event), {
     return change(graph, node, EventRecordNode{event, find_event(event)});
-}
-SIM_EXPORT CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec graph, CUgraphNode node, CUevent event) {
-    SIM_ENTER(cuGraphExecEventWaitNodeSetEvent);
+})
+SIM_PLAIN(cuGraphExecEventWaitNodeSetEvent, (CUgraphExec graph, CUgraphNode node, CUevent event), {
     return change(graph, node, EventWaitNode{event, find_event(event)});
-}
-SIM_EXPORT CUresult cuGraphExecNodeSetParams(CUgraphExec graph, CUgraphNode node, CUgraphNodeParams* params) {
-    SIM_ENTER(cuGraphExecNodeSetParams);
-    return params ? change_generic(graph, node, *params) : CUDA_ERROR_INVALID_VALUE;
-}
+})
+SIM_PLAIN(cuGraphExecNodeSetParams, (CUgraphExec graph, CUgraphNode node, CUgraphNodeParams* params),
+          { return params ? change_generic(graph, node, *params) : CUDA_ERROR_INVALID_VALUE; })
 
-SIM_EXPORT CUresult cuGraphNodeSetEnabled(CUgraphExec graph, CUgraphNode node, unsigned enabled) {
-    SIM_ENTER(cuGraphNodeSetEnabled);
+SIM_PLAIN(cuGraphNodeSetEnabled, (CUgraphExec graph, CUgraphNode node, unsigned enabled), {
     ExecutableNode* own = graph ? executable_of(graph)->find(node_of(node)) : nullptr;
     // cuda.h: kernel, memset and memcpy nodes only.
     if (!own || type_of(own->params) > CU_GRAPH_NODE_TYPE_MEMSET)
         return CUDA_ERROR_INVALID_VALUE;
     own->enabled = enabled != 0;
     return CUDA_SUCCESS;
-}
-SIM_EXPORT CUresult cuGraphNodeGetEnabled(CUgraphExec graph, CUgraphNode node, unsigned* enabled) {
-    SIM_ENTER(cuGraphNodeGetEnabled);
+})
+SIM_PLAIN(cuGraphNodeGetEnabled, (CUgraphExec graph, CUgraphNode node, unsigned* enabled), {
     const ExecutableNode* own = graph ? executable_of(graph)->find(node_of(node)) : nullptr;
     if (!own || !enabled || type_of(own->params) > CU_GRAPH_NODE_TYPE_MEMSET)
         return CUDA_ERROR_INVALID_VALUE;
     *enabled = own->enabled;
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuGraphExecUpdate(CUgraphExec executable, CUgraph graph, CUgraphNode* error_node,
-                                      CUgraphExecUpdateResult* out) {
-    SIM_ENTER(cuGraphExecUpdate);
-    if (!executable || !graph || !out)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUgraphExecUpdateResultInfo info{};
-    const CUresult result = update(*executable_of(executable), *graph_of(graph), &info);
-    *out = info.result;
-    if (error_node)
-        *error_node = info.errorNode;
-    return result;
-}
-SIM_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
-    SIM_ENTER(cuGraphExecUpdate_v2);
+SIM_PLAIN(cuGraphExecUpdate,
+          (CUgraphExec executable, CUgraph graph, CUgraphNode* error_node, CUgraphExecUpdateResult* out), {
+              if (!executable || !graph || !out)
+                  return CUDA_ERROR_INVALID_VALUE;
+              CUgraphExecUpdateResultInfo info{};
+              const CUresult result = update(*executable_of(executable), *graph_of(graph), &info);
+              *out = info.result;
+              if (error_node)
+                  *error_node = info.errorNode;
+              return result;
+          })
+SIM_PLAIN(cuGraphExecUpdate_v2, (CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo* info), {
     if (!executable || !graph || !info)
         return CUDA_ERROR_INVALID_VALUE;
     return update(*executable_of(executable), *graph_of(graph), info);
-}
+})

@@ -95,191 +95,152 @@ CUresult give_kernel(CUgraphNode node, Params* out) {
 
 }  // namespace
 
-#define SIM_ADD_NODE(symbol, ...)                                                                \
-    SIM_EXPORT CUresult symbol(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, \
-                               size_t count __VA_OPT__(, ) __VA_ARGS__)
+#define SIM_NODE CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies, size_t count
 
-SIM_ADD_NODE(cuGraphAddKernelNode, const CUDA_KERNEL_NODE_PARAMS_v1* params) {
-    SIM_ENTER(cuGraphAddKernelNode);
+SIM_PLAIN(cuGraphAddKernelNode, (SIM_NODE, const CUDA_KERNEL_NODE_PARAMS_v1* params), {
     return params ? add_generic(out, graph, dependencies, count, generic(*params)) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_ADD_NODE(cuGraphAddKernelNode_v2, const CUDA_KERNEL_NODE_PARAMS_v2* params) {
-    SIM_ENTER(cuGraphAddKernelNode_v2);
+})
+SIM_PLAIN(cuGraphAddKernelNode_v2, (SIM_NODE, const CUDA_KERNEL_NODE_PARAMS_v2* params), {
     return params ? add_generic(out, graph, dependencies, count, generic(*params)) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_ADD_NODE(cuGraphAddMemcpyNode, const CUDA_MEMCPY3D* copy, CUcontext context) {
-    SIM_ENTER(cuGraphAddMemcpyNode);
+})
+SIM_PLAIN(cuGraphAddMemcpyNode, (SIM_NODE, const CUDA_MEMCPY3D* copy, CUcontext context), {
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
     return add(out, graph, dependencies, count, MemcpyNode{*copy, named_or_current(context)});
-}
-SIM_ADD_NODE(cuGraphAddMemsetNode, const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
-    SIM_ENTER(cuGraphAddMemsetNode);
+})
+SIM_PLAIN(cuGraphAddMemsetNode, (SIM_NODE, const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context), {
     if (!fill)
         return CUDA_ERROR_INVALID_VALUE;
     return add(out, graph, dependencies, count, MemsetNode{*fill, named_or_current(context)});
-}
-SIM_ADD_NODE(cuGraphAddHostNode, const CUDA_HOST_NODE_PARAMS* host) {
-    SIM_ENTER(cuGraphAddHostNode);
+})
+SIM_PLAIN(cuGraphAddHostNode, (SIM_NODE, const CUDA_HOST_NODE_PARAMS* host), {
     if (!host)
         return CUDA_ERROR_INVALID_VALUE;
     return add(out, graph, dependencies, count, HostNode{host->fn, host->userData});
-}
-SIM_ADD_NODE(cuGraphAddChildGraphNode, CUgraph child) {
-    SIM_ENTER(cuGraphAddChildGraphNode);
+})
+SIM_PLAIN(cuGraphAddChildGraphNode, (SIM_NODE, CUgraph child), {
     if (!child)
         return CUDA_ERROR_INVALID_VALUE;
     return add(out, graph, dependencies, count, ChildNode{std::make_shared<Graph>(*graph_of(child))});
-}
-SIM_ADD_NODE(cuGraphAddEmptyNode) {
-    SIM_ENTER(cuGraphAddEmptyNode);
-    return add(out, graph, dependencies, count, EmptyNode{});
-}
-SIM_ADD_NODE(cuGraphAddEventRecordNode, CUevent event) {
-    SIM_ENTER(cuGraphAddEventRecordNode);
+})
+SIM_PLAIN(cuGraphAddEmptyNode, (SIM_NODE), { return add(out, graph, dependencies, count, EmptyNode{}); })
+SIM_PLAIN(cuGraphAddEventRecordNode, (SIM_NODE, CUevent event), {
     return add(out, graph, dependencies, count, EventRecordNode{event, find_event(event)});
-}
-SIM_ADD_NODE(cuGraphAddEventWaitNode, CUevent event) {
-    SIM_ENTER(cuGraphAddEventWaitNode);
+})
+SIM_PLAIN(cuGraphAddEventWaitNode, (SIM_NODE, CUevent event), {
     return add(out, graph, dependencies, count, EventWaitNode{event, find_event(event)});
-}
-SIM_ADD_NODE(cuGraphAddBatchMemOpNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS* batch) {
-    SIM_ENTER(cuGraphAddBatchMemOpNode);
+})
+SIM_PLAIN(cuGraphAddBatchMemOpNode, (SIM_NODE, const CUDA_BATCH_MEM_OP_NODE_PARAMS* batch), {
     if (!batch || !batch->paramArray || batch->flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     return add(out, graph, dependencies, count,
                BatchNode{{batch->paramArray, batch->paramArray + batch->count}, 0, named_or_current(batch->ctx)});
-}
-SIM_ADD_NODE(cuGraphAddNode, CUgraphNodeParams* params) {
-    SIM_ENTER(cuGraphAddNode);
-    return params ? add_generic(out, graph, dependencies, count, *params) : CUDA_ERROR_INVALID_VALUE;
-}
+})
+SIM_PLAIN(cuGraphAddNode, (SIM_NODE, CUgraphNodeParams* params),
+          { return params ? add_generic(out, graph, dependencies, count, *params) : CUDA_ERROR_INVALID_VALUE; })
 #if CUDA_VERSION >= 12030
-SIM_EXPORT CUresult cuGraphAddNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                                      const CUgraphEdgeData*, size_t count, CUgraphNodeParams* params) {
-    SIM_ENTER(cuGraphAddNode_v2);
-    return params ? add_generic(out, graph, dependencies, count, *params) : CUDA_ERROR_INVALID_VALUE;
-}
+SIM_PLAIN(cuGraphAddNode_v2,
+          (CUgraphNode * out, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData*, size_t count,
+           CUgraphNodeParams* params),
+          { return params ? add_generic(out, graph, dependencies, count, *params) : CUDA_ERROR_INVALID_VALUE; })
 #endif
 
-SIM_EXPORT CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {
-    SIM_ENTER(cuGraphNodeSetParams);
-    return params ? set_generic(node, *params) : CUDA_ERROR_INVALID_VALUE;
-}
+SIM_PLAIN(cuGraphNodeSetParams, (CUgraphNode node, CUgraphNodeParams* params),
+          { return params ? set_generic(node, *params) : CUDA_ERROR_INVALID_VALUE; })
 
-SIM_EXPORT CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* out) {
-    SIM_ENTER(cuGraphKernelNodeGetParams);
-    return give_kernel(node, out);
-}
-SIM_EXPORT CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* out) {
-    SIM_ENTER(cuGraphKernelNodeGetParams_v2);
+SIM_PLAIN(cuGraphKernelNodeGetParams, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* out),
+          { return give_kernel(node, out); })
+SIM_PLAIN(cuGraphKernelNodeGetParams_v2, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* out), {
     const CUresult result = give_kernel(node, out);
     if (result == CUDA_SUCCESS)
         out->ctx = handle(params_of<KernelNode>(node)->context);
     return result;
-}
-SIM_EXPORT CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params) {
-    SIM_ENTER(cuGraphKernelNodeSetParams);
-    return params ? set_generic(node, generic(*params)) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params) {
-    SIM_ENTER(cuGraphKernelNodeSetParams_v2);
-    return params ? set_generic(node, generic(*params)) : CUDA_ERROR_INVALID_VALUE;
-}
+})
+SIM_PLAIN(cuGraphKernelNodeSetParams, (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params),
+          { return params ? set_generic(node, generic(*params)) : CUDA_ERROR_INVALID_VALUE; })
+SIM_PLAIN(cuGraphKernelNodeSetParams_v2, (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params),
+          { return params ? set_generic(node, generic(*params)) : CUDA_ERROR_INVALID_VALUE; })
 
-SIM_EXPORT CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* out) {
-    SIM_ENTER(cuGraphMemcpyNodeGetParams);
+SIM_PLAIN(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D* out), {
     const auto* copy = params_of<MemcpyNode>(node);
     if (!copy || !out)
         return CUDA_ERROR_INVALID_VALUE;
     *out = copy->copy;
     return CUDA_SUCCESS;
-}
-SIM_EXPORT CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* copy) {
-    SIM_ENTER(cuGraphMemcpyNodeSetParams);
+})
+SIM_PLAIN(cuGraphMemcpyNodeSetParams, (CUgraphNode node, const CUDA_MEMCPY3D* copy), {
     const auto* before = params_of<MemcpyNode>(node);
     if (!before || !copy)
         return CUDA_ERROR_INVALID_VALUE;
     return set(node, MemcpyNode{*copy, before->context});
-}
+})
 
-SIM_EXPORT CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* out) {
-    SIM_ENTER(cuGraphMemsetNodeGetParams);
+SIM_PLAIN(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* out), {
     const auto* fill = params_of<MemsetNode>(node);
     if (!fill || !out)
         return CUDA_ERROR_INVALID_VALUE;
     *out = fill->fill;
     return CUDA_SUCCESS;
-}
-SIM_EXPORT CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill) {
-    SIM_ENTER(cuGraphMemsetNodeSetParams);
+})
+SIM_PLAIN(cuGraphMemsetNodeSetParams, (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill), {
     const auto* before = params_of<MemsetNode>(node);
     if (!before || !fill)
         return CUDA_ERROR_INVALID_VALUE;
     return set(node, MemsetNode{*fill, before->context});
-}
+})
 
-SIM_EXPORT CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS* out) {
-    SIM_ENTER(cuGraphHostNodeGetParams);
+SIM_PLAIN(cuGraphHostNodeGetParams, (CUgraphNode node, CUDA_HOST_NODE_PARAMS* out), {
     const auto* host = params_of<HostNode>(node);
     if (!host || !out)
         return CUDA_ERROR_INVALID_VALUE;
     *out = {host->function, host->data};
     return CUDA_SUCCESS;
-}
-SIM_EXPORT CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS* host) {
-    SIM_ENTER(cuGraphHostNodeSetParams);
+})
+SIM_PLAIN(cuGraphHostNodeSetParams, (CUgraphNode node, const CUDA_HOST_NODE_PARAMS* host), {
     return host ? set(node, HostNode{host->fn, host->userData}) : CUDA_ERROR_INVALID_VALUE;
-}
+})
 
-SIM_EXPORT CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* out) {
-    SIM_ENTER(cuGraphChildGraphNodeGetGraph);
+SIM_PLAIN(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph* out), {
     const auto* child = params_of<ChildNode>(node);
     if (!child || !out)
         return CUDA_ERROR_INVALID_VALUE;
     *out = handle(child->graph.get());
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* out) {
-    SIM_ENTER(cuGraphEventRecordNodeGetEvent);
+SIM_PLAIN(cuGraphEventRecordNodeGetEvent, (CUgraphNode node, CUevent* out), {
     const auto* record = params_of<EventRecordNode>(node);
     if (!record || !out)
         return CUDA_ERROR_INVALID_VALUE;
     *out = record->handle;
     return CUDA_SUCCESS;
-}
-SIM_EXPORT CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event) {
-    SIM_ENTER(cuGraphEventRecordNodeSetEvent);
+})
+SIM_PLAIN(cuGraphEventRecordNodeSetEvent, (CUgraphNode node, CUevent event), {
     return set(node, EventRecordNode{event, find_event(event)});
-}
-SIM_EXPORT CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* out) {
-    SIM_ENTER(cuGraphEventWaitNodeGetEvent);
+})
+SIM_PLAIN(cuGraphEventWaitNodeGetEvent, (CUgraphNode node, CUevent* out), {
     const auto* wait = params_of<EventWaitNode>(node);
     if (!wait || !out)
         return CUDA_ERROR_INVALID_VALUE;
     *out = wait->handle;
     return CUDA_SUCCESS;
-}
-SIM_EXPORT CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event) {
-    SIM_ENTER(cuGraphEventWaitNodeSetEvent);
+})
+SIM_PLAIN(cuGraphEventWaitNodeSetEvent, (CUgraphNode node, CUevent event), {
     return set(node, EventWaitNode{event, find_event(event)});
-}
+})
 
 // What a captured stream-ordered allocation or release left behind.
-SIM_EXPORT CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* out) {
-    SIM_ENTER(cuGraphMemAllocNodeGetParams);
+SIM_PLAIN(cuGraphMemAllocNodeGetParams, (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* out), {
     const auto* alloc = params_of<AllocNode>(node);
     if (!alloc || !out)
         return CUDA_ERROR_INVALID_VALUE;
     *out = {alloc->properties, nullptr, 0, alloc->size, alloc->address};
     return CUDA_SUCCESS;
-}
-SIM_EXPORT CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* out) {
-    SIM_ENTER(cuGraphMemFreeNodeGetParams);
+})
+SIM_PLAIN(cuGraphMemFreeNodeGetParams, (CUgraphNode node, CUdeviceptr* out), {
     const auto* free = params_of<FreeNode>(node);
     if (!free || !out)
         return CUDA_ERROR_INVALID_VALUE;
     *out = free->address;
     return CUDA_SUCCESS;
-}
+})

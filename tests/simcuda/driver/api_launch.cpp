@@ -1,9 +1,12 @@
 // Code loading and kernel launch. Any image is accepted: kernels are looked up by name only.
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "capture.h"
 #include "context.h"
 #include "kernels.h"
+#include "settings.h"
 
 using namespace simcuda;
 
@@ -19,6 +22,15 @@ CUresult kernel_of(void** out, const char* name) {
     return CUDA_SUCCESS;
 }
 
+// Of a kernel's code, by the thread that launches it first.
+void load(const Context* context, const Kernel& kernel) {
+    if (kernel.loaded.exchange(true) || settings().load_us <= 0)
+        return;
+    TimedWait loading(SimcudaWaitKind::module_loading, context, nullptr);
+    std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(settings().load_us / settings().speed));
+    loading.stop(CUDA_SUCCESS);
+}
+
 CUresult launch(Context* context, const StreamPtr& stream, CUfunction function, SimDim3 grid, SimDim3 block,
                 unsigned shared_bytes, void** parameters, void** extra) {
     if (!stream)
@@ -31,68 +43,57 @@ CUresult launch(Context* context, const StreamPtr& stream, CUfunction function, 
     if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0)
         return CUDA_ERROR_INVALID_VALUE;
     const Kernel& kernel = *reinterpret_cast<const Kernel*>(function);
+    load(context, kernel);
     const KernelNode node{&kernel, grid, block, shared_bytes, std::make_shared<Arguments>(kernel, parameters), context};
     count_kernel();
     if (const auto captured = capture_node(stream, node))
         return *captured;
-    return issue(stream, Engine::compute, [node] { run_kernel(node); });
+    return issue(stream, Engine::compute, with_trace(trace_kernel(stream, node), [node] { run_kernel(node); }));
 }
 
 }  // namespace
 
-SIM_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
-    SIM_CONTEXT(cuModuleLoadData);
+SIM_ONE(cuModuleLoadData, (CUmodule * out, const void* image), {
     if (!out || !image)
         return CUDA_ERROR_INVALID_VALUE;
     *out = reinterpret_cast<CUmodule>(&g_any_image);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuModuleUnload(CUmodule module) {
-    SIM_CONTEXT(cuModuleUnload);
-    return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
+SIM_ONE(cuModuleUnload, (CUmodule module), { return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; })
 
-SIM_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
-    SIM_CONTEXT(cuModuleGetFunction);
+SIM_ONE(cuModuleGetFunction, (CUfunction * out, CUmodule module, const char* name), {
     if (!module)
         return CUDA_ERROR_INVALID_HANDLE;
     return kernel_of(reinterpret_cast<void**>(out), name);
-}
+})
 
-SIM_EXPORT CUresult cuLibraryLoadData(CUlibrary* out, const void* code, CUjit_option*, void**, unsigned,
-                                      CUlibraryOption*, void**, unsigned) {
-    SIM_ENTER(cuLibraryLoadData);
-    if (!out || !code)
-        return CUDA_ERROR_INVALID_VALUE;
-    *out = reinterpret_cast<CUlibrary>(&g_any_image);
-    return CUDA_SUCCESS;
-}
+SIM_PLAIN(cuLibraryLoadData,
+          (CUlibrary * out, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*, void**, unsigned), {
+              if (!out || !code)
+                  return CUDA_ERROR_INVALID_VALUE;
+              *out = reinterpret_cast<CUlibrary>(&g_any_image);
+              return CUDA_SUCCESS;
+          })
 
-SIM_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
-    SIM_ENTER(cuLibraryUnload);
-    return library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
+SIM_PLAIN(cuLibraryUnload, (CUlibrary library), { return library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; })
 
-SIM_EXPORT CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {
-    SIM_ENTER(cuLibraryGetKernel);
+SIM_PLAIN(cuLibraryGetKernel, (CUkernel * out, CUlibrary library, const char* name), {
     if (!library)
         return CUDA_ERROR_INVALID_HANDLE;
     return kernel_of(reinterpret_cast<void**>(out), name);
-}
+})
 
-SIM_EXPORT CUresult cuKernelGetFunction(CUfunction* out, CUkernel kernel) {
-    SIM_CONTEXT(cuKernelGetFunction);
+SIM_ONE(cuKernelGetFunction, (CUfunction * out, CUkernel kernel), {
     if (!out)
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_kernel(kernel))
         return CUDA_ERROR_INVALID_HANDLE;
     *out = reinterpret_cast<CUfunction>(kernel);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction function) {
-    SIM_CONTEXT(cuFuncGetAttribute);
+SIM_ONE(cuFuncGetAttribute, (int* value, CUfunction_attribute which, CUfunction function), {
     if (!value)
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_kernel(function))
@@ -112,12 +113,10 @@ SIM_EXPORT CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, C
             *value = 0;
     }
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int) {
-    SIM_CONTEXT(cuFuncSetAttribute);
-    return is_kernel(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
+SIM_ONE(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute, int),
+        { return is_kernel(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; })
 
 SIM_TWINS(cuLaunchKernel, _ptsz,
           (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,

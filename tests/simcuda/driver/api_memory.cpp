@@ -104,8 +104,7 @@ CUresult hand_out(CUdeviceptr address, CUdeviceptr_v1* out) {
 
 }  // namespace
 
-SIM_EXPORT CUresult cuMemGetInfo(unsigned* free_bytes, unsigned* total) {
-    SIM_CONTEXT(cuMemGetInfo);
+SIM_ONE(cuMemGetInfo, (unsigned* free_bytes, unsigned* total), {
     if (!free_bytes || !total)
         return CUDA_ERROR_INVALID_VALUE;
     std::size_t wide_free = 0, wide_total = 0;
@@ -113,39 +112,30 @@ SIM_EXPORT CUresult cuMemGetInfo(unsigned* free_bytes, unsigned* total) {
     *free_bytes = narrow(wide_free);
     *total = narrow(wide_total);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
-    SIM_CONTEXT(cuMemGetInfo_v2);
+SIM_ONE(cuMemGetInfo_v2, (size_t * free_bytes, size_t* total), {
     if (!free_bytes || !total)
         return CUDA_ERROR_INVALID_VALUE;
     memory_info(context->device, free_bytes, total);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t size) {
-    SIM_CONTEXT(cuMemAlloc_v2);
-    return allocate(context, out, size);
-}
+SIM_ONE(cuMemAlloc_v2, (CUdeviceptr * out, size_t size), { return allocate(context, out, size); })
 
-SIM_EXPORT CUresult cuMemAlloc(CUdeviceptr_v1* out, unsigned size) {
-    SIM_CONTEXT(cuMemAlloc);
+SIM_ONE(cuMemAlloc, (CUdeviceptr_v1 * out, unsigned size), {
     CUdeviceptr wide = 0;
     if (!out)
         return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult result = allocate(context, &wide, size); result != CUDA_SUCCESS)
         return result;
     return hand_out(wide, out);
-}
+})
 
-SIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, size_t height, unsigned element) {
-    SIM_CONTEXT(cuMemAllocPitch_v2);
-    return allocate_rows(context, out, pitch, width, height, element);
-}
+SIM_ONE(cuMemAllocPitch_v2, (CUdeviceptr * out, size_t* pitch, size_t width, size_t height, unsigned element),
+        { return allocate_rows(context, out, pitch, width, height, element); })
 
-SIM_EXPORT CUresult cuMemAllocPitch(CUdeviceptr_v1* out, unsigned* pitch, unsigned width, unsigned height,
-                                    unsigned element) {
-    SIM_CONTEXT(cuMemAllocPitch);
+SIM_ONE(cuMemAllocPitch, (CUdeviceptr_v1 * out, unsigned* pitch, unsigned width, unsigned height, unsigned element), {
     CUdeviceptr wide = 0;
     std::size_t wide_pitch = 0;
     if (!out || !pitch)
@@ -155,24 +145,21 @@ SIM_EXPORT CUresult cuMemAllocPitch(CUdeviceptr_v1* out, unsigned* pitch, unsign
         return result;
     *pitch = narrow(wide_pitch);
     return hand_out(wide, out);
-}
+})
 
-SIM_EXPORT CUresult cuMemFree(CUdeviceptr_v1 address) {
-    SIM_CONTEXT(cuMemFree);
+SIM_ONE(cuMemFree, (CUdeviceptr_v1 address), {
     if (address == 0)
         return CUDA_SUCCESS;
     return release_when_idle(context, address, is_device);
-}
+})
 
-SIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
-    SIM_CONTEXT(cuMemFree_v2);
+SIM_ONE(cuMemFree_v2, (CUdeviceptr address), {
     if (address == 0)
         return CUDA_SUCCESS;
     return release_when_idle(context, address, is_device);
-}
+})
 
-SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
-    SIM_CONTEXT(cuMemGetAddressRange_v2);
+SIM_ONE(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t* size, CUdeviceptr address), {
     const auto range = find_range(address);
     if (!range)
         return CUDA_ERROR_NOT_FOUND;
@@ -181,10 +168,9 @@ SIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUd
     if (size)
         *size = range->size;
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuMemGetAddressRange(CUdeviceptr_v1* base, unsigned* size, CUdeviceptr_v1 address) {
-    SIM_CONTEXT(cuMemGetAddressRange);
+SIM_ONE(cuMemGetAddressRange, (CUdeviceptr_v1 * base, unsigned* size, CUdeviceptr_v1 address), {
     const auto range = find_range(address);
     if (!range)
         return CUDA_ERROR_NOT_FOUND;
@@ -193,59 +179,42 @@ SIM_EXPORT CUresult cuMemGetAddressRange(CUdeviceptr_v1* base, unsigned* size, C
     if (size)
         *size = narrow(range->size);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* out, size_t size, unsigned flags) {
-    SIM_CONTEXT(cuMemAllocManaged);
+SIM_ONE(cuMemAllocManaged, (CUdeviceptr * out, size_t size, unsigned flags), {
     if (!out || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return CUDA_ERROR_INVALID_VALUE;
     return allocate_managed(context, size, out);
-}
+})
 
-SIM_EXPORT CUresult cuMemHostAlloc(void** out, size_t size, unsigned flags) {
-    SIM_CONTEXT(cuMemHostAlloc);
-    return pinned(context, out, size, flags);
-}
+SIM_ONE(cuMemHostAlloc, (void** out, size_t size, unsigned flags), { return pinned(context, out, size, flags); })
 
-SIM_EXPORT CUresult cuMemAllocHost(void** out, unsigned size) {
-    SIM_CONTEXT(cuMemAllocHost);
-    return pinned(context, out, size, 0);
-}
+SIM_ONE(cuMemAllocHost, (void** out, unsigned size), { return pinned(context, out, size, 0); })
 
-SIM_EXPORT CUresult cuMemAllocHost_v2(void** out, size_t size) {
-    SIM_CONTEXT(cuMemAllocHost_v2);
-    return pinned(context, out, size, 0);
-}
+SIM_ONE(cuMemAllocHost_v2, (void** out, size_t size), { return pinned(context, out, size, 0); })
 
-SIM_EXPORT CUresult cuMemFreeHost(void* address) {
-    SIM_CONTEXT(cuMemFreeHost);
+SIM_ONE(cuMemFreeHost, (void* address), {
     if (!address)
         return CUDA_SUCCESS;
     return release_when_idle(context, reinterpret_cast<std::uintptr_t>(address), is_pinned);
-}
+})
 
-SIM_EXPORT CUresult cuMemHostRegister(void* address, size_t size, unsigned flags) {
-    SIM_CONTEXT(cuMemHostRegister);
-    return register_memory(context, address, size, flags);
-}
+SIM_ONE(cuMemHostRegister, (void* address, size_t size, unsigned flags),
+        { return register_memory(context, address, size, flags); })
 
-SIM_EXPORT CUresult cuMemHostRegister_v2(void* address, size_t size, unsigned flags) {
-    SIM_CONTEXT(cuMemHostRegister_v2);
-    return register_memory(context, address, size, flags);
-}
+SIM_ONE(cuMemHostRegister_v2, (void* address, size_t size, unsigned flags),
+        { return register_memory(context, address, size, flags); })
 
-SIM_EXPORT CUresult cuMemHostUnregister(void* address) {
-    SIM_CONTEXT(cuMemHostUnregister);
+SIM_ONE(cuMemHostUnregister, (void* address), {
     const CUresult result = release_when_idle(context, reinterpret_cast<std::uintptr_t>(address), is_registered);
     // Memory that CUDA knows as something else is an invalid argument, unknown memory has an error of its own.
     const bool unknown = !find_range(reinterpret_cast<std::uintptr_t>(address));
     return result == CUDA_ERROR_INVALID_VALUE && unknown ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : result;
-}
+})
 
 // Measured: H200, driver 580.159.04: pinned memory reads back as mapped (0x2) whatever was asked for, managed memory
 // too; write-combined 0x6, portable 0x3, a small portable allocation like the slab it came from.
-SIM_EXPORT CUresult cuMemHostGetFlags(unsigned* flags, void* address) {
-    SIM_CONTEXT(cuMemHostGetFlags);
+SIM_ONE(cuMemHostGetFlags, (unsigned* flags, void* address), {
     const auto range = find_range(reinterpret_cast<std::uintptr_t>(address));
     // Measured: H200, driver 580.159.04: a pool's memory has no flags, a mapping of virtual addresses reads as
     // portable, also one of device memory.
@@ -260,15 +229,12 @@ SIM_EXPORT CUresult cuMemHostGetFlags(unsigned* flags, void* address) {
     if (mapping)
         *flags |= CU_MEMHOSTALLOC_PORTABLE;
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* address, unsigned flags) {
-    SIM_CONTEXT(cuMemHostGetDevicePointer_v2);
-    return device_pointer(out, address, flags);
-}
+SIM_ONE(cuMemHostGetDevicePointer_v2, (CUdeviceptr * out, void* address, unsigned flags),
+        { return device_pointer(out, address, flags); })
 
-SIM_EXPORT CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1* out, void* address, unsigned flags) {
-    SIM_CONTEXT(cuMemHostGetDevicePointer);
+SIM_ONE(cuMemHostGetDevicePointer, (CUdeviceptr_v1 * out, void* address, unsigned flags), {
     CUdeviceptr wide = 0;
     if (!out)
         return CUDA_ERROR_INVALID_VALUE;
@@ -278,4 +244,4 @@ SIM_EXPORT CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1* out, void* address
         return CUDA_ERROR_INVALID_VALUE;  // not representable in the old interface
     *out = static_cast<CUdeviceptr_v1>(wide);
     return CUDA_SUCCESS;
-}
+})

@@ -15,15 +15,14 @@ bool valid(CUdevice device) {
 
 }  // namespace
 
-SIM_EXPORT CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
-    SIM_ENTER(cuDeviceCanAccessPeer);
+SIM_PLAIN(cuDeviceCanAccessPeer, (int* can, CUdevice device, CUdevice peer), {
     if (!can)
         return CUDA_ERROR_INVALID_VALUE;
     if (!valid(device) || !valid(peer))
         return CUDA_ERROR_INVALID_DEVICE;
     *can = device != peer;  // a device is no peer of itself
     return CUDA_SUCCESS;
-}
+})
 
 SIM_ONE(cuCtxEnablePeerAccess, (CUcontext handle, unsigned flags), {
     if (flags != 0)

@@ -78,8 +78,7 @@ CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const
 
 }  // namespace
 
-SIM_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute which, CUdeviceptr address) {
-    SIM_ENTER(cuPointerGetAttribute);
+SIM_PLAIN(cuPointerGetAttribute, (void* data, CUpointer_attribute which, CUdeviceptr address), {
     if (!data)
         return CUDA_ERROR_INVALID_VALUE;
     const auto range = find_range(address);
@@ -92,11 +91,9 @@ SIM_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute which,
     const bool no_device =
         which == CU_POINTER_ATTRIBUTE_DEVICE_POINTER && range->pool_host() && !device_reaches(*range);
     return no_host || no_device ? CUDA_ERROR_INVALID_VALUE : result;
-}
+})
 
-SIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* which, void** data,
-                                           CUdeviceptr address) {
-    SIM_ENTER(cuPointerGetAttributes);
+SIM_PLAIN(cuPointerGetAttributes, (unsigned count, CUpointer_attribute* which, void** data, CUdeviceptr address), {
     if (count == 0 || !which || !data)
         return CUDA_ERROR_INVALID_VALUE;
     const auto range = find_range(address);
@@ -107,4 +104,4 @@ SIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* 
             return result;
     }
     return CUDA_SUCCESS;
-}
+})

@@ -109,70 +109,51 @@ SIM_TWINS(cuMemAllocFromPoolAsync, _ptsz, (CUdeviceptr * out, size_t size, CUmem
 SIM_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream),
           { return free_in_order(find_stream(context, stream, meaning), address); })
 
-SIM_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
-    SIM_ENTER(cuMemPoolCreate);
-    return out && properties ? create_pool(*properties, out) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
-    SIM_ENTER(cuMemPoolDestroy);
-    return destroy_pool(pool);
-}
-SIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
-    SIM_ENTER(cuMemPoolTrimTo);
+SIM_PLAIN(cuMemPoolCreate, (CUmemoryPool * out, const CUmemPoolProps* properties),
+          { return out && properties ? create_pool(*properties, out) : CUDA_ERROR_INVALID_VALUE; })
+SIM_PLAIN(cuMemPoolDestroy, (CUmemoryPool pool), { return destroy_pool(pool); })
+SIM_PLAIN(cuMemPoolTrimTo, (CUmemoryPool pool, size_t), {
     return find_pool(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // nothing is kept that could be given back
-}
-SIM_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute which, void* value) {
-    SIM_ENTER(cuMemPoolSetAttribute);
+})
+SIM_PLAIN(cuMemPoolSetAttribute, (CUmemoryPool handle, CUmemPool_attribute which, void* value), {
     const PoolPtr pool = find_pool(handle);
     return pool && value ? set_attribute(*pool, which, value) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute which, void* value) {
-    SIM_ENTER(cuMemPoolGetAttribute);
+})
+SIM_PLAIN(cuMemPoolGetAttribute, (CUmemoryPool handle, CUmemPool_attribute which, void* value), {
     const PoolPtr pool = find_pool(handle);
     return pool && value ? get_attribute(*pool, which, value) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* entries, size_t count) {
-    SIM_ENTER(cuMemPoolSetAccess);
+})
+SIM_PLAIN(cuMemPoolSetAccess, (CUmemoryPool handle, const CUmemAccessDesc* entries, size_t count), {
     const PoolPtr pool = find_pool(handle);
     return pool && entries ? set_access(*pool, entries, count) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLocation* location) {
-    SIM_ENTER(cuMemPoolGetAccess);
+})
+SIM_PLAIN(cuMemPoolGetAccess, (CUmemAccess_flags * flags, CUmemoryPool handle, CUmemLocation* location), {
     const PoolPtr pool = find_pool(handle);
     if (!pool || !flags || !location)
         return CUDA_ERROR_INVALID_VALUE;
     *flags = pool->access_from(*location);
     return CUDA_SUCCESS;
-}
+})
 
-SIM_EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* out, CUdevice device) {
-    SIM_ENTER(cuDeviceGetDefaultMemPool);
+SIM_PLAIN(cuDeviceGetDefaultMemPool, (CUmemoryPool * out, CUdevice device), {
     if (!out)
         return CUDA_ERROR_INVALID_VALUE;
     return default_pool({CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ALLOCATION_TYPE_PINNED, out);
-}
-SIM_EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool* out, CUdevice device) {
-    SIM_ENTER(cuDeviceGetMemPool);
+})
+SIM_PLAIN(cuDeviceGetMemPool, (CUmemoryPool * out, CUdevice device), {
     if (!out)
         return CUDA_ERROR_INVALID_VALUE;
     return current_pool({CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ALLOCATION_TYPE_PINNED, out);
-}
-SIM_EXPORT CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
-    SIM_ENTER(cuDeviceSetMemPool);
+})
+SIM_PLAIN(cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool), {
     return set_current_pool({CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ALLOCATION_TYPE_PINNED, pool);
-}
+})
 
 #if CUDA_VERSION >= 13000
-SIM_EXPORT CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
-    SIM_ENTER(cuMemGetDefaultMemPool);
-    return out && location ? default_pool(*location, type, out) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuMemGetMemPool(CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
-    SIM_ENTER(cuMemGetMemPool);
-    return out && location ? current_pool(*location, type, out) : CUDA_ERROR_INVALID_VALUE;
-}
-SIM_EXPORT CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
-    SIM_ENTER(cuMemSetMemPool);
-    return location ? set_current_pool(*location, type, pool) : CUDA_ERROR_INVALID_VALUE;
-}
+SIM_PLAIN(cuMemGetDefaultMemPool, (CUmemoryPool * out, CUmemLocation* location, CUmemAllocationType type),
+          { return out && location ? default_pool(*location, type, out) : CUDA_ERROR_INVALID_VALUE; })
+SIM_PLAIN(cuMemGetMemPool, (CUmemoryPool * out, CUmemLocation* location, CUmemAllocationType type),
+          { return out && location ? current_pool(*location, type, out) : CUDA_ERROR_INVALID_VALUE; })
+SIM_PLAIN(cuMemSetMemPool, (CUmemLocation * location, CUmemAllocationType type, CUmemoryPool pool),
+          { return location ? set_current_pool(*location, type, pool) : CUDA_ERROR_INVALID_VALUE; })
 #endif

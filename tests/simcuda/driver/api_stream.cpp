@@ -33,19 +33,13 @@ CUresult host_function(const StreamPtr& stream, CUhostFn function, void* data) {
 
 }  // namespace
 
-SIM_EXPORT CUresult cuStreamCreate(CUstream* out, unsigned flags) {
-    SIM_CONTEXT(cuStreamCreate);
-    return create(context, out, flags, 0);
-}
+SIM_ONE(cuStreamCreate, (CUstream * out, unsigned flags), { return create(context, out, flags, 0); })
 
-SIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
-    SIM_CONTEXT(cuStreamCreateWithPriority);
-    return create(context, out, flags, priority);
-}
+SIM_ONE(cuStreamCreateWithPriority, (CUstream * out, unsigned flags, int priority),
+        { return create(context, out, flags, priority); })
 
 // Returns at once; work that was issued still runs (cuda.h, cuStreamDestroy).
-SIM_EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
-    SIM_CONTEXT(cuStreamDestroy_v2);
+SIM_ONE(cuStreamDestroy_v2, (CUstream handle), {
     if (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
         return CUDA_ERROR_INVALID_HANDLE;
     const StreamPtr stream = find_stream(context, handle, DefaultStream::legacy);
@@ -58,7 +52,7 @@ SIM_EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
     if (stream->queue.empty())
         std::erase(stream->context->streams, stream);
     return CUDA_SUCCESS;
-}
+})
 
 SIM_TWINS(cuStreamQuery, _ptsz, (CUstream handle), {
     const StreamPtr stream = find_stream(context, handle, meaning);
@@ -75,7 +69,9 @@ SIM_TWINS(cuStreamSynchronize, _ptsz, (CUstream handle), {
         return CUDA_ERROR_INVALID_HANDLE;
     if (const CUresult result = check_wait(stream); result != CUDA_SUCCESS)
         return result;
+    TimedWait timed(SimcudaWaitKind::stream, context, stream.get());
     machine().wait_stream(stream);
+    timed.stop(context->sticky);
     return context->sticky;
 })
 

@@ -123,7 +123,8 @@ CUresult array_region(const Array& array, std::size_t x, std::size_t y, std::siz
         !inside(z, extent.depth, array.slices))
         return CUDA_ERROR_INVALID_VALUE;
     const auto base = reinterpret_cast<std::uintptr_t>(array.memory);
-    const Range range{.base = base, .size = array.bytes(), .kind = Kind::device, .context = array.context};
+    const Range range{
+        .base = base, .size = array.bytes(), .kind = Kind::device, .context = array.context, .array = true};
     const std::size_t slice = array.row * array.rows;
     *out = region_inside(range, base + z * slice + y * array.row + x, extent, array.row, slice);
     return CUDA_SUCCESS;
@@ -135,7 +136,8 @@ CUresult array_line(const Array& array, std::size_t offset, std::size_t size, Re
     if (offset % array.element || size % array.element || offset > array.bytes() || size > array.bytes() - offset)
         return CUDA_ERROR_INVALID_VALUE;
     const auto base = reinterpret_cast<std::uintptr_t>(array.memory);
-    const Range range{.base = base, .size = array.bytes(), .kind = Kind::device, .context = array.context};
+    const Range range{
+        .base = base, .size = array.bytes(), .kind = Kind::device, .context = array.context, .array = true};
     *out = region_inside(range, base + offset, {.width = size}, size, size);
     return CUDA_SUCCESS;
 }

@@ -61,6 +61,10 @@ std::uint64_t load(const std::atomic<std::uint64_t>& counter) {
 
 }  // namespace
 
+const char* symbol_of(Api api) {
+    return kNames[static_cast<std::size_t>(api)];
+}
+
 CUresult count_call(Api api) {
     static const std::array<Failure, kCalls>& failures = *new std::array<Failure, kCalls>(ordered_failures());
     const auto index = static_cast<std::size_t>(api);

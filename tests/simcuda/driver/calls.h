@@ -16,6 +16,9 @@ enum class Api : unsigned {
     count,
 };
 
+// As exported.
+const char* symbol_of(Api api);
+
 enum class Direction { h2d, d2h, d2d, h2h };
 
 // Adds one to the entry point's count; the failure that SIMCUDA_FAIL orders for this call, or CUDA_SUCCESS.

@@ -153,6 +153,19 @@ Context* create_context(int device, unsigned flags) {
     return context;
 }
 
+std::uint32_t next_context_id() {
+    static std::atomic<std::uint32_t> last{0};
+    return ++last;
+}
+
+std::vector<Context*> living_contexts() {
+    std::lock_guard lock(machine().mutex);
+    std::vector<Context*> living;
+    std::copy_if(contexts().begin(), contexts().end(), std::back_inserter(living),
+                 [](const Context* context) { return context->alive.load(); });
+    return living;
+}
+
 Context* primary_context(int device) {
     static std::mutex& mutex = *new std::mutex;
     static std::vector<Context*>& primaries = *new std::vector<Context*>(static_cast<std::size_t>(settings().devices));

@@ -8,11 +8,15 @@
 
 #include "calls.h"
 #include "cuda_symbols.h"
+#include "observed.h"
 #include "stream.h"
 
 namespace simcuda {
 
+std::uint32_t next_context_id();
+
 struct Context {
+    const std::uint32_t id = next_context_id();
     int device = 0;
     bool primary = false;
     unsigned flags = 0;
@@ -48,6 +52,7 @@ void mark_initialised();
 // A primary context is made at the first retain and kept for good: handles of contexts never dangle.
 Context* primary_context(int device);
 Context* create_context(int device, unsigned flags);
+std::vector<Context*> living_contexts();
 CUresult destroy_context(Context* context);
 CUresult set_current(Context* context);  // null: none
 CUresult push_current(Context* context);
@@ -68,23 +73,27 @@ inline CUcontext handle(Context* context) {
     if (const CUresult entered = ::simcuda::enter(::simcuda::Api::symbol, &context); entered != CUDA_SUCCESS) \
     return entered
 
-// An entry point without a twin.
-#define SIM_ONE(symbol, parameters, ...)                                            \
-    SIM_EXPORT CUresult symbol parameters {                                         \
-        [[maybe_unused]] constexpr auto meaning = ::simcuda::DefaultStream::legacy; \
-        SIM_CONTEXT(symbol);                                                        \
-        __VA_ARGS__                                                                 \
+// An entry point that needs no context.
+#define SIM_PLAIN(symbol, parameters, ...)                                     \
+    SIM_EXPORT CUresult symbol parameters {                                    \
+        return ::simcuda::observed(::simcuda::Api::symbol, [&]() -> CUresult { \
+            SIM_ENTER(symbol);                                                 \
+            __VA_ARGS__                                                        \
+        });                                                                    \
     }
 
-// An entry point and its per-thread-default-stream twin from one body; `meaning` tells them apart.
-#define SIM_TWINS(symbol, suffix, parameters, ...)                                      \
-    SIM_EXPORT CUresult symbol parameters {                                             \
-        [[maybe_unused]] constexpr auto meaning = ::simcuda::DefaultStream::legacy;     \
-        SIM_CONTEXT(symbol);                                                            \
-        __VA_ARGS__                                                                     \
-    }                                                                                   \
-    SIM_EXPORT CUresult symbol##suffix parameters {                                     \
-        [[maybe_unused]] constexpr auto meaning = ::simcuda::DefaultStream::per_thread; \
-        SIM_CONTEXT(symbol##suffix);                                                    \
-        __VA_ARGS__                                                                     \
+// An entry point without a twin, or one of twins; `meaning` tells them apart.
+#define SIM_BODY(symbol, parameters, default_stream, ...)                                       \
+    SIM_EXPORT CUresult symbol parameters {                                                     \
+        return ::simcuda::observed(::simcuda::Api::symbol, [&]() -> CUresult {                  \
+            [[maybe_unused]] constexpr auto meaning = ::simcuda::DefaultStream::default_stream; \
+            SIM_CONTEXT(symbol);                                                                \
+            __VA_ARGS__                                                                         \
+        });                                                                                     \
     }
+#define SIM_ONE(symbol, parameters, ...) SIM_BODY(symbol, parameters, legacy, __VA_ARGS__)
+
+// An entry point and its per-thread-default-stream twin from one body.
+#define SIM_TWINS(symbol, suffix, parameters, ...)    \
+    SIM_BODY(symbol, parameters, legacy, __VA_ARGS__) \
+    SIM_BODY(symbol##suffix, parameters, per_thread, __VA_ARGS__)

@@ -6,6 +6,7 @@
 #include "capture.h"
 #include "host_access.h"
 #include "memcpy_node.h"
+#include "observed.h"
 #include "settings.h"
 #include "staging.h"
 #include "transfer.h"
@@ -26,35 +27,35 @@ std::function<void()> late(const Region& to, const Region& from, Direction direc
     return [=] { transfer(to, 0, from, 0, to.bytes, direction); };
 }
 
-CUresult run_and_wait(const StreamPtr& stream, Direction direction, const Region& to, std::size_t to_position,
-                      const Region& from, std::size_t from_position, std::size_t size) {
+CUresult run_and_wait(const StreamPtr& stream, const TracedPtr& traced, Direction direction, const Region& to,
+                      std::size_t to_position, const Region& from, std::size_t from_position, std::size_t size) {
     CompletionPtr done;
-    const CUresult result = issue(
-        stream, engine_of(direction), [=] { transfer(to, to_position, from, from_position, size, direction); }, &done);
+    std::function<void()> part = [=] { transfer(to, to_position, from, from_position, size, direction); };
+    const CUresult result = issue(stream, engine_of(direction), with_trace(traced, std::move(part)), &done);
     if (result == CUDA_SUCCESS && done)
         machine().wait(done);
     return result;
 }
 
 // The caller itself touches its pageable memory, as the driver does: a bad pointer faults in the caller's thread.
-CUresult upload_pageable(const StreamPtr& stream, const Region& to, const Region& from) {
+CUresult upload_pageable(const StreamPtr& stream, const TracedPtr& traced, const Region& to, const Region& from) {
     machine().wait_stream(stream);
     std::vector<char> buffer(std::min(from.bytes, kChunk));
     for (std::size_t done = 0; done < from.bytes; done += buffer.size()) {
         const std::size_t size = std::min(buffer.size(), from.bytes - done);
         gather(buffer.data(), from, done, size);
-        const CUresult result = run_and_wait(stream, Direction::h2d, to, done, own(buffer), 0, size);
+        const CUresult result = run_and_wait(stream, traced, Direction::h2d, to, done, own(buffer), 0, size);
         if (result != CUDA_SUCCESS)
             return result;
     }
     return CUDA_SUCCESS;
 }
 
-CUresult download_pageable(const StreamPtr& stream, const Region& to, const Region& from) {
+CUresult download_pageable(const StreamPtr& stream, const TracedPtr& traced, const Region& to, const Region& from) {
     std::vector<char> buffer(std::min(to.bytes, kChunk));
     for (std::size_t done = 0; done < to.bytes; done += buffer.size()) {
         const std::size_t size = std::min(buffer.size(), to.bytes - done);
-        const CUresult result = run_and_wait(stream, Direction::d2h, own(buffer), 0, from, done, size);
+        const CUresult result = run_and_wait(stream, traced, Direction::d2h, own(buffer), 0, from, done, size);
         if (result != CUDA_SUCCESS)
             return result;
         scatter(to, done, buffer.data(), size);
@@ -76,14 +77,18 @@ std::function<void()> stage(const Region& to, const Region& from) {
 
 // Fully synchronous with respect to the host, also when both sides are pinned (CUDA Runtime API, "API synchronization
 // behavior"; measured: H200, driver 580.159.04).
-CUresult copy_on_host(const StreamPtr& stream, const Region& to, const Region& from) {
+CUresult copy_on_host(const StreamPtr& stream, const TracedPtr& traced, const Region& to, const Region& from) {
     machine().wait_stream(stream);
+    if (traced)
+        traced->begin();
     std::vector<char> buffer(std::min(to.bytes, kChunk));
     for (std::size_t done = 0; done < to.bytes; done += buffer.size()) {
         const std::size_t size = std::min(buffer.size(), to.bytes - done);
         gather(buffer.data(), from, done, size);
         scatter(to, done, buffer.data(), size);
     }
+    if (traced)
+        traced->end();
     return CUDA_SUCCESS;
 }
 
@@ -95,19 +100,19 @@ bool pageable(const Region& region) {
 // every size. During the call everything else holds it, and a pageable source does not: up to 64 KiB it is a snapshot,
 // but larger ones are read when the copy runs, against what the order promises. With any order nothing waits. Managed
 // memory, and copies inside the device, were not measured.
-CUresult copy_ordered(const StreamPtr& stream, Direction direction, const Region& to, const Region& from,
-                      SourceOrder order) {
+CUresult copy_ordered(const StreamPtr& stream, TracedPtr traced, Direction direction, const Region& to,
+                      const Region& from, SourceOrder order) {
     const bool upload = pageable(from) && !pageable(to);
     if (to.span.managed() || from.span.managed())
-        return run_and_wait(stream, direction, to, 0, from, 0, to.bytes);
+        return run_and_wait(stream, traced, direction, to, 0, from, 0, to.bytes);
     if (order == SourceOrder::stream && upload)
-        return upload_pageable(stream, to, from);
+        return upload_pageable(stream, traced, to, from);
     if (order == SourceOrder::during_call && !upload)
-        return pageable(to) ? download_pageable(stream, to, from)
-                            : run_and_wait(stream, direction, to, 0, from, 0, to.bytes);
+        return pageable(to) ? download_pageable(stream, traced, to, from)
+                            : run_and_wait(stream, traced, direction, to, 0, from, 0, to.bytes);
     if (upload && order != SourceOrder::stream && to.bytes <= kSmallStaged && acquire_staging(to.bytes))
-        return issue(stream, Engine::h2d, stage(to, from));
-    return issue(stream, engine_of(direction), late(to, from, direction));
+        return issue(stream, Engine::h2d, with_trace(std::move(traced), stage(to, from)));
+    return issue(stream, engine_of(direction), with_trace(std::move(traced), late(to, from, direction)));
 }
 
 }  // namespace
@@ -179,21 +184,23 @@ CUresult copy(const StreamPtr& stream, const End& to_end, const End& from_end, H
                                             std::make_shared<CopyRegions>(CopyRegions{to, from, direction})});
         return node ? *node : CUDA_ERROR_ILLEGAL_STATE;
     }
+    TracedPtr traced = trace_copy(stream, to, from, wait);
     if (order != SourceOrder::usual)
-        return copy_ordered(stream, direction, to, from, order);
+        return copy_ordered(stream, std::move(traced), direction, to, from, order);
     if (to.span.managed() || from.span.managed())
-        return run_and_wait(stream, direction, to, 0, from, 0, to.bytes);
+        return run_and_wait(stream, traced, direction, to, 0, from, 0, to.bytes);
     if (direction == Direction::h2h)
-        return copy_on_host(stream, to, from);
+        return copy_on_host(stream, traced, to, from);
     if (pageable(from) && !pageable(to)) {
         if (wait == HostWait::asynchronous && acquire_staging(to.bytes))
-            return issue(stream, Engine::h2d, stage(to, from));
-        return upload_pageable(stream, to, from);
+            return issue(stream, Engine::h2d, with_trace(std::move(traced), stage(to, from)));
+        return upload_pageable(stream, traced, to, from);
     }
     if (pageable(to))
-        return download_pageable(stream, to, from);
+        return download_pageable(stream, traced, to, from);
     CompletionPtr done;
-    const CUresult result = issue(stream, engine_of(direction), late(to, from, direction), &done);
+    const CUresult result =
+        issue(stream, engine_of(direction), with_trace(std::move(traced), late(to, from, direction)), &done);
     // Device to device does not hold the host even in the synchronous call (measured: H200, driver 580.159.04).
     if (result == CUDA_SUCCESS && done && wait == HostWait::synchronous && direction != Direction::d2d)
         machine().wait(done);
@@ -226,13 +233,14 @@ CUresult copy_at_launch(const StreamPtr& stream, Direction direction, const Regi
                         std::function<void()>* work) {
     *work = nullptr;
     count_copy(direction, to.bytes);
+    TracedPtr traced = trace_copy(stream, to, from, HostWait::asynchronous);
     if (direction == Direction::h2h)
-        return copy_on_host(stream, to, from);
+        return copy_on_host(stream, traced, to, from);
     if (pageable(to))
-        return download_pageable(stream, to, from);
+        return download_pageable(stream, traced, to, from);
     if (!acquire_staging(to.bytes))
-        return upload_pageable(stream, to, from);
-    *work = stage(to, from);
+        return upload_pageable(stream, traced, to, from);
+    *work = with_trace(std::move(traced), stage(to, from));
     return CUDA_SUCCESS;
 }
 
@@ -249,8 +257,9 @@ CUresult fill(const StreamPtr& stream, const Region& to, std::uint32_t value, st
     if (const auto captured = capture_node(stream, MemsetNode{description, stream->context}))
         return *captured;
     CompletionPtr done;
-    const CUresult result = issue(
-        stream, Engine::compute, [=] { fill_region(to, value, width); }, &done);
+    std::function<void()> work = [=] { fill_region(to, value, width); };
+    const CUresult result =
+        issue(stream, Engine::compute, with_trace(trace_fill(stream, to, value, wait), std::move(work)), &done);
     // Only a memset of pinned host memory holds the host (CUDA Runtime API, "API synchronization behavior").
     if (result == CUDA_SUCCESS && done && wait == HostWait::synchronous && to.span.range &&
         to.span.range->pinned_host())

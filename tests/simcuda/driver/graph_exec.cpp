@@ -6,6 +6,7 @@
 #include "event.h"
 #include "graph.h"
 #include "memcpy_node.h"
+#include "observed.h"
 
 namespace simcuda {
 namespace {
@@ -157,6 +158,8 @@ CUresult launch(const StreamPtr& stream, Executable& executable) {
                 return result;
             if (!command.work)
                 command.engine = Engine::none;
+        } else if (node->enabled) {
+            command.work = with_trace(trace_node(stream, node->params), std::move(command.work));
         }
         const CompletionPtr done = machine().submit(stream, command.engine, std::move(command.work), after, slot);
         if (command.engine != Engine::none && command.engine != Engine::host)

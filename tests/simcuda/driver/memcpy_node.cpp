@@ -20,13 +20,13 @@ CUmemorytype type_of(Side side) {
     return CU_MEMORYTYPE_UNIFIED;
 }
 
+}  // namespace
+
 CUresult region_of(const CUDA_MEMSET_NODE_PARAMS& fill, Region* out) {
     const std::size_t row = fill.width * fill.elementSize;
     const std::size_t pitch = fill.height > 1 ? fill.pitch : row;
     return make_region(fill.dst, {.width = row, .height = fill.height}, pitch, pitch * fill.height, out);
 }
-
-}  // namespace
 
 CUDA_MEMCPY3D plain_copy(std::uintptr_t to, Side to_side, std::uintptr_t from, Side from_side, std::size_t size) {
     CUDA_MEMCPY3D copy{};
@@ -94,21 +94,24 @@ void run_fill(const CUDA_MEMSET_NODE_PARAMS& fill) {
         fill_region(region, fill.value, fill.elementSize);
 }
 
-std::optional<CopyRegions> host_copy(const NodeParams& params) {
-    CopyRegions regions;
+std::optional<CopyRegions> copy_of(const NodeParams& params) {
     End to, from;
     if (const auto* opaque = std::get_if<OpaqueNode>(&params); opaque && opaque->copy)
-        regions = *opaque->copy;
-    else if (const auto* node = std::get_if<MemcpyNode>(&params);
-             node && resolve(node->copy, &to, &from) == CUDA_SUCCESS)
-        regions = {to.region, from.region, direction_of(to, from)};
-    else
+        return *opaque->copy;
+    if (const auto* node = std::get_if<MemcpyNode>(&params); node && resolve(node->copy, &to, &from) == CUDA_SUCCESS)
+        return CopyRegions{to.region, from.region, direction_of(to, from)};
+    return std::nullopt;
+}
+
+std::optional<CopyRegions> host_copy(const NodeParams& params) {
+    const std::optional<CopyRegions> regions = copy_of(params);
+    if (!regions)
         return std::nullopt;
     // Memory that is gone is left to the engine, which survives it.
     const auto there = [](const Span& span, bool writable) {
         return span.range || mapped(reinterpret_cast<const void*>(span.address), span.size, writable);
     };
-    if (!needs_host(regions.to, regions.from) || !there(regions.to.span, true) || !there(regions.from.span, false))
+    if (!needs_host(regions->to, regions->from) || !there(regions->to.span, true) || !there(regions->from.span, false))
         return std::nullopt;
     return regions;
 }

@@ -22,6 +22,11 @@ std::size_t bytes_of(const CUDA_MEMCPY3D& copy);
 void run_copy(const CUDA_MEMCPY3D& copy);
 void run_fill(const CUDA_MEMSET_NODE_PARAMS& fill);
 
+// The memory of a memset.
+CUresult region_of(const CUDA_MEMSET_NODE_PARAMS& fill, Region* out);
+
+// What the node copies now; empty for all nodes but copies.
+std::optional<CopyRegions> copy_of(const NodeParams& params);
 // What the node copies now if that is memory which the launch has to deal with (needs_host); empty for all other nodes.
 std::optional<CopyRegions> host_copy(const NodeParams& params);
 

@@ -79,15 +79,23 @@ void unmap(const Range& range) {
 
 }  // namespace
 
+bool take_device_bytes(int device, std::size_t size) {
+    std::unique_lock lock(ranges().mutex);
+    std::size_t& used = ranges().device_bytes[static_cast<std::size_t>(device)];
+    if (size > settings().device_memory - used)
+        return false;
+    used += whole_pages(size);
+    return true;
+}
+
+void give_device_bytes(int device, std::size_t size) {
+    std::unique_lock lock(ranges().mutex);
+    ranges().device_bytes[static_cast<std::size_t>(device)] -= whole_pages(size);
+}
+
 char* map_device(int device, std::size_t size) {
-    Ranges& all = ranges();
-    {
-        std::unique_lock lock(all.mutex);
-        std::size_t& used = all.device_bytes[static_cast<std::size_t>(device)];
-        if (size > settings().device_memory - used)
-            return nullptr;
-        used += whole_pages(size);
-    }
+    if (!take_device_bytes(device, size))
+        return nullptr;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 #ifdef MAP_32BIT
     if (settings().low_addresses)
@@ -95,8 +103,7 @@ char* map_device(int device, std::size_t size) {
 #endif
     void* base = mmap(nullptr, whole_pages(size), PROT_READ | PROT_WRITE, flags, -1, 0);
     if (base == MAP_FAILED) {
-        std::unique_lock lock(all.mutex);
-        all.device_bytes[static_cast<std::size_t>(device)] -= whole_pages(size);
+        give_device_bytes(device, size);
         return nullptr;
     }
     madvise(base, whole_pages(size), MADV_DONTFORK);  // a child has no device memory
@@ -104,10 +111,7 @@ char* map_device(int device, std::size_t size) {
 }
 
 void unmap_device(int device, char* memory, std::size_t size) {
-    {
-        std::unique_lock lock(ranges().mutex);
-        ranges().device_bytes[static_cast<std::size_t>(device)] -= whole_pages(size);
-    }
+    give_device_bytes(device, size);
     munmap(memory, whole_pages(size));
 }
 

@@ -21,6 +21,7 @@ struct Range {
     Kind kind = Kind::device;
     Context* context = nullptr;
     unsigned flags = 0;     // as asked for; of pinned memory in a slab, what the slab was asked for
+    bool array = false;     // see arrays.h
     bool slab = false;      // pinned memory that shares its pages, see pinned_slabs.h
     char* alias = nullptr;  // the same pinned memory in a second mapping, see host_access.h
     int dma = -1;           // descriptor of registered memory's pages, see host_access.h
@@ -64,6 +65,10 @@ void memory_info(int device, std::size_t* free_bytes, std::size_t* total);
 // when there is not enough.
 char* map_device(int device, std::size_t size);
 void unmap_device(int device, char* memory, std::size_t size);
+
+// Device memory that nobody touches: part of memory_info only. False when there is not enough.
+bool take_device_bytes(int device, std::size_t size);
+void give_device_bytes(int device, std::size_t size);
 
 // One end of a copy.
 // Whether the range's device was given access to its pool.

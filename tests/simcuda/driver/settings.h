@@ -24,6 +24,7 @@ struct Settings {
     double d2h_gbps;
     double d2d_gbps;
     double missing_kernel_us;  // duration of a kernel without a host function
+    double load_us;            // what a kernel's first launch takes longer
     double speed;              // divides every simulated duration
     std::string kernels;
     std::string counts_file;

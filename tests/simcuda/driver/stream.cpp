@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "context.h"
+#include "observed.h"
 #include "settings.h"
 
 namespace simcuda {
@@ -71,8 +72,17 @@ CompletionPtr Machine::submit(const StreamPtr& stream, Engine engine, std::funct
     // Measured: H200, driver 580.159.04: 1021 launches, copies or memsets fit behind a running kernel, the next call
     // blocks; 3000 event records or waits and 1500 host functions do not.
     const bool takes_slot = slot == Slot::take && engine != Engine::none && engine != Engine::host;
-    if (takes_slot)
-        done.wait(lock, [&] { return stream->slots <= settings().queue_depth; });
+    const auto has_room = [&] { return !takes_slot || stream->slots <= settings().queue_depth; };
+    if (!has_room()) {
+        lock.unlock();
+        TimedWait full(SimcudaWaitKind::queue_full, stream->context, stream.get());
+        lock.lock();
+        done.wait(lock, has_room);
+        lock.unlock();
+        full.stop(CUDA_SUCCESS);
+        lock.lock();
+        done.wait(lock, has_room);  // another thread may have been quicker
+    }
     stream->slots += takes_slot;
     auto command = std::make_shared<Command>();
     command->engine = engine;

@@ -33,6 +33,22 @@ inline CUdeviceptr device_address(const void* pointer) {
     return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
+// A call's body, with a profiler told of it where there is one.
+template <typename Body>
+cudaError_t observed(Needs needs, const char* symbol, const Body& body) {
+    const SimcudaRuntimeCalls* calls = needs == Needs::nothing ? nullptr : driver_state().calls;
+    SimcudaCall call;
+    if (!calls || !calls->begin(&call, symbol))
+        return body();
+    struct Scope {
+        const SimcudaRuntimeCalls& calls;
+        SimcudaCall* call;
+        cudaError_t result = cudaErrorUnknown;  // of a thread that is cancelled inside
+        ~Scope() { calls.end(call, result); }
+    } scope{*calls, &call};
+    return scope.result = body();
+}
+
 }  // namespace simcudart
 
 #define RT_BEGIN(needs)                                                                                        \
@@ -40,22 +56,24 @@ inline CUdeviceptr device_address(const void* pointer) {
     return prepared
 
 // A runtime function that hands its arguments to one driver function.
-#define RT_ONE(function, needs, parameters, ...) \
-    RT_EXPORT cudaError_t function parameters {  \
-        RT_BEGIN(needs);                         \
-        __VA_ARGS__                              \
+#define RT_ONE(function, needs, parameters, ...)                                                  \
+    RT_EXPORT cudaError_t function parameters {                                                   \
+        return ::simcudart::observed(::simcudart::Needs::needs, #function, [&]() -> cudaError_t { \
+            RT_BEGIN(needs);                                                                      \
+            __VA_ARGS__                                                                           \
+        });                                                                                       \
     }
 
 // The same with its per-thread-default-stream twin; RT_DRIVER names the driver function of the right kind.
-#define RT_TWINS(function, suffix, parameters, ...)         \
-    RT_EXPORT cudaError_t function parameters {             \
-        [[maybe_unused]] constexpr bool per_thread = false; \
-        RT_BEGIN(context);                                  \
-        __VA_ARGS__                                         \
-    }                                                       \
-    RT_EXPORT cudaError_t function##suffix parameters {     \
-        [[maybe_unused]] constexpr bool per_thread = true;  \
-        RT_BEGIN(context);                                  \
-        __VA_ARGS__                                         \
+#define RT_TWINS(function, suffix, parameters, ...)      \
+    RT_VARIANT(function, false, parameters, __VA_ARGS__) \
+    RT_VARIANT(function##suffix, true, parameters, __VA_ARGS__)
+#define RT_VARIANT(function, variant, parameters, ...)                                              \
+    RT_EXPORT cudaError_t function parameters {                                                     \
+        return ::simcudart::observed(::simcudart::Needs::context, #function, [&]() -> cudaError_t { \
+            [[maybe_unused]] constexpr bool per_thread = variant;                                   \
+            RT_BEGIN(context);                                                                      \
+            __VA_ARGS__                                                                             \
+        });                                                                                         \
     }
 #define RT_DRIVER(symbol, suffix) (per_thread ? ::simcudart::driver().symbol##suffix : ::simcudart::driver().symbol)

@@ -57,6 +57,14 @@ DriverState open_driver() {
 #include "driver_functions.def"
 #undef DRIVER_FUNCTION
 
+    const auto table =
+        reinterpret_cast<decltype(&cuGetExportTable)>(find(driver, answers, {"cuGetExportTable", 3000, 0}));
+    CUuuid id;
+    std::memcpy(id.bytes, kSimcudaRuntimeCallsId, sizeof id.bytes);
+    const void* calls = nullptr;
+    if (table && table(&calls, &id) == CUDA_SUCCESS)
+        state.calls = static_cast<const SimcudaRuntimeCalls*>(calls);
+
     int version = 0;
     driver.cuDriverGetVersion(&version);
     if (version / 1000 < CUDART_VERSION / 1000)

@@ -1,6 +1,7 @@
 // The driver as the runtime sees it: a table of looked-up pointers and nothing else.
 #pragma once
 
+#include "../observer.h"
 #include "cudart_symbols.h"
 
 namespace simcudart {
@@ -17,6 +18,7 @@ struct DriverState {
     Driver functions;
     cudaError_t error = cudaSuccess;
     int devices = 0;
+    const SimcudaRuntimeCalls* calls = nullptr;  // null over a driver that is not the stand-in
 };
 const DriverState& driver_state();
 
