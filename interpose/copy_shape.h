@@ -19,12 +19,18 @@ struct CopyArguments {
     std::uint64_t source_span = 0;
     report::Direction direction = report::Direction::unknown;  // unknown: worked out from the pointers
     bool async = false;
-    report::SiteKind kind = report::SiteKind::copy;
     report::SourceOrder source_order = report::SourceOrder::stream;
+    report::SiteKind kind = report::SiteKind::copy;
     // What is known without asking; none: ask, or follows from the direction.
     report::MemoryClass destination_is = report::MemoryClass::none;
     report::MemoryClass source_is = report::MemoryClass::none;
     bool graph_node = false;  // describes a node: copies nothing by itself
+
+    // A copy whose both sides are ranges of memory.
+    bool is_linear() const noexcept {
+        return kind == report::SiteKind::copy && destination_is == report::MemoryClass::none &&
+               source_is == report::MemoryClass::none && !graph_node;
+    }
 };
 
 // Offset of the first byte, and the span, of a box of bytes in pitched memory. A pitch or slice height of 0 means

@@ -20,26 +20,34 @@
 
 namespace pincheck {
 
+// The function behind a hook, as `Function`; null when no CUDA library is there.
+template <class Function>
+inline __attribute__((always_inline)) Function* real_function(Api api, CallerRule rule) noexcept {
+    return reinterpret_cast<Function*>(info(api).side == Side::runtime ? runtime_function(api, rule)
+                                                                       : driver_function(api));
+}
+
 class Hook {
   public:
-    Hook(Api api, Caller caller) noexcept
-        : api_(api), caller_(caller), rule_(caller_rule(caller.return_address)), frame_(caller.frame) {}
+    Hook(Api api, Caller caller) noexcept : Hook(api, caller, caller_rule(caller.return_address)) {}
+    Hook(Api api, Caller caller, CallerRule rule) noexcept
+        : api_(api), caller_(caller), rule_(rule), frame_(caller.frame) {}
 
-    // The function behind the hook, as `Function`; null when no CUDA library is there.
     template <class Function>
-    Function* real() const noexcept {
-        return reinterpret_cast<Function*>(info(api_).side == Side::runtime ? runtime_function(api_, rule_)
-                                                                            : driver_function(api_));
+    __attribute__((always_inline)) Function* real() const noexcept {
+        return real_function<Function>(api_, rule_);
     }
 
     // Part of a call that is recorded already: to be passed on as it is.
-    bool is_part_of_another() const noexcept { return is_nested() && !t_thread.named.active; }
+    __attribute__((always_inline)) static bool is_part_of_another(Caller caller, CallerRule rule) noexcept {
+        return is_nested(caller.frame, rule) && !t_thread.named.active;
+    }
 
     // Enters the call. False: pass it on unrecorded, and do not call leave().
-    bool enter() noexcept {
+    __attribute__((always_inline)) bool enter() noexcept {
         ThreadState& thread = t_thread;
         named_ = false;
-        if (is_nested()) {
+        if (is_nested(frame_, rule_)) {
             if (!thread.named.active) {
                 return false;
             }
@@ -72,9 +80,9 @@ class Hook {
 
   private:
     static constexpr std::uintptr_t kMaxNestedStack = 64 * 1024;
-    bool is_nested() const noexcept {
+    __attribute__((always_inline)) static bool is_nested(std::uintptr_t frame, CallerRule rule) noexcept {
         const std::uintptr_t guard = t_thread.guard;
-        return guard != 0 && rule_.is_cuda() && frame_ < guard && guard - frame_ < kMaxNestedStack;
+        return guard != 0 && rule.is_cuda() && frame < guard && guard - frame < kMaxNestedStack;
     }
     void take_name(const NamedCall& named) noexcept {
         named_ = true;
@@ -88,9 +96,10 @@ class Hook {
     Caller caller_;
     CallerRule rule_;
     std::uintptr_t frame_;  // of this hook, whoever the caller is
-    State* state_ = nullptr;
-    std::uintptr_t outer_guard_ = 0;
-    bool named_ = false;
+    // From enter() on.
+    State* state_;
+    std::uintptr_t outer_guard_;
+    bool named_;
 };
 
 // Lends its name and caller to the driver call that its real function makes.

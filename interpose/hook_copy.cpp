@@ -127,9 +127,8 @@ __attribute__((noinline)) void CopyHook::ask_both_sides(bool may_ask) noexcept {
     allocation_site_ = sides.allocation_site;
 }
 
-inline __attribute__((always_inline)) void CopyHook::classify_sides() noexcept {
-    // Pointer queries during a capture neither fail nor invalidate it (measured: H200, driver 580.159.04).
-    const bool may_ask = !state().after_fork && !t_thread.driver_owned;
+void CopyHook::classify_sides() noexcept {
+    const bool may_ask = t_thread.may_ask;
     const CopyArguments& copy = *arguments_;
     facts_.direction = copy.direction;
     facts_.source = kDevice;
@@ -139,8 +138,8 @@ inline __attribute__((always_inline)) void CopyHook::classify_sides() noexcept {
         ask_both_sides(may_ask);
     } else if (upload || copy.direction == Direction::device_to_host) {
         const PointerClass host =
-            upload ? classify(state(), copy.source, span_or(copy.source_span, copy.bytes), may_ask)
-                   : classify(state(), copy.destination, span_or(copy.destination_span, copy.bytes), may_ask);
+            classify(state(), upload ? copy.source : copy.destination,
+                     span_or(upload ? copy.source_span : copy.destination_span, copy.bytes), may_ask);
         (upload ? facts_.source : facts_.destination) = host.memory;
         const MemoryClass other = upload ? copy.destination_is : copy.source_is;
         if (other != MemoryClass::none) {
@@ -189,8 +188,9 @@ __attribute__((noinline)) void CopyHook::describe_new_site() noexcept {
                     span_or(copy.destination_span, copy.bytes));
 }
 
-inline __attribute__((always_inline)) void CopyHook::set_facts(const CopyArguments& arguments) noexcept {
-    arguments_ = &arguments;
+__attribute__((noinline)) void CopyHook::set_facts_slowly(const CopyArguments& arguments) noexcept {
+    ask_again_ = false;
+    allocation_site_ = 0;
     facts_.api = api();
     facts_.kind = arguments.kind;
     facts_.source_order = arguments.source_order;
@@ -209,6 +209,39 @@ inline __attribute__((always_inline)) void CopyHook::set_facts(const CopyArgumen
     classify_sides();
 }
 
+// Most copies: between linear host memory, which is asked about, and the device, outside of captures. Says the same as
+// the general way, and puts the facts together in two registers.
+inline __attribute__((always_inline)) bool CopyHook::set_facts_fast(const CopyArguments& arguments) noexcept {
+    const bool upload = arguments.direction == Direction::host_to_device;
+    if (!arguments.is_linear() || (!upload && arguments.direction != Direction::device_to_host) || is_named() ||
+        state().open_captures.load(std::memory_order_relaxed) != 0) {
+        return false;
+    }
+    const std::uintptr_t pointer = upload ? arguments.source : arguments.destination;
+    const std::uint64_t span = upload ? arguments.source_span : arguments.destination_span;
+    const PointerClass host = classify_quickly(state(), pointer, span_or(span, arguments.bytes), t_thread.may_ask);
+    if (host.memory.kind == MemoryClass::device) [[unlikely]] {
+        return false;
+    }
+    const unsigned flags = (arguments.async ? unsigned{report::kSiteAsync} : 0u) |
+                           (t_thread.driver_owned ? unsigned{report::kSiteOnDriverThread} : 0u) |
+                           (is_offender(kDevice, host.memory) ? unsigned{report::kSiteExactStack} : 0u);
+    const FactWords words = pack_facts(api(), SiteKind::copy, arguments.direction, stream_kind(api(), arguments.stream),
+                                       arguments.source_order, static_cast<std::uint16_t>(flags),
+                                       upload ? kDevice : host.memory, upload ? host.memory : kDevice);
+    __builtin_memcpy(static_cast<void*>(&facts_), &words, sizeof(facts_));
+    ask_again_ = host.ask_again;
+    allocation_site_ = host.allocation_site;
+    return true;
+}
+
+inline __attribute__((always_inline)) void CopyHook::set_facts(const CopyArguments& arguments) noexcept {
+    arguments_ = &arguments;
+    if (!set_facts_fast(arguments)) {
+        set_facts_slowly(arguments);
+    }
+}
+
 inline __attribute__((always_inline)) void CopyHook::show_in_call() noexcept {
     report::ThreadSlot& slot = *t_thread.shard->slot;
     report::store(slot.in_call_api, state().api_name(api()));
@@ -221,6 +254,7 @@ bool CopyHook::before(const CopyArguments& arguments) noexcept {
         return false;
     }
     t_thread.last_copy = nullptr;
+    counters_ = nullptr;
     set_facts(arguments);
     // Known before the call, since a pageable copy may hang; where the driver could not answer yet, after it.
     if (!ask_again_) {
@@ -228,6 +262,11 @@ bool CopyHook::before(const CopyArguments& arguments) noexcept {
     }
     show_in_call();
     return true;
+}
+
+__attribute__((noinline)) void CopyHook::remember_captured() noexcept {
+    state().graphs.remember({arguments_->destination, arguments_->source, arguments_->bytes,
+                             counters_ != nullptr ? counters_->site : 0, api()});
 }
 
 inline __attribute__((always_inline)) void CopyHook::count(int status, std::uint64_t end_ns) noexcept {
@@ -243,9 +282,8 @@ inline __attribute__((always_inline)) void CopyHook::count(int status, std::uint
     if (status != 0) {
         return;
     }
-    if ((facts_.flags & report::kSiteCaptured) != 0) {
-        state().graphs.remember({arguments_->destination, arguments_->source, arguments_->bytes,
-                                 counters_ != nullptr ? counters_->site : 0, api()});
+    if ((facts_.flags & report::kSiteCaptured) != 0) [[unlikely]] {
+        remember_captured();
     } else if (facts_.kind == SiteKind::copy) {
         t_thread.last_copy = counters_;
         t_thread.last_copy_stream = stream_identity(api(), arguments_->stream);

@@ -27,7 +27,10 @@ class CopyHook : public Hook {
 
   private:
     void set_facts(const CopyArguments& arguments) noexcept;
+    bool set_facts_fast(const CopyArguments& arguments) noexcept;
+    void set_facts_slowly(const CopyArguments& arguments) noexcept;
     void show_in_call() noexcept;
+    void remember_captured() noexcept;
     void count(int status, std::uint64_t end_ns) noexcept;
     void classify_sides() noexcept;
     void ask_both_sides(bool may_ask) noexcept;
@@ -35,14 +38,15 @@ class CopyHook : public Hook {
     void find_counters() noexcept;
     void describe_new_site() noexcept;
 
-    SiteFacts facts_{};
-    const CopyArguments* arguments_ = nullptr;
-    report::CounterSlot* counters_ = nullptr;
-    std::uint32_t allocation_site_ = 0;
-    bool ask_again_ = false;
-    std::uint64_t start_ns_ = 0;
-    std::uint64_t end_ns_ = 0;
-    int status_ = 0;
+    // From before() on.
+    SiteFacts facts_;
+    const CopyArguments* arguments_;
+    report::CounterSlot* counters_;
+    std::uint32_t allocation_site_;
+    bool ask_again_;
+    std::uint64_t start_ns_;
+    std::uint64_t end_ns_;
+    int status_;
 };
 
 // The classes and the direction of a copy between two pointers, for those that are not known yet. Returns the site that

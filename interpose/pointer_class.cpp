@@ -9,31 +9,12 @@ namespace {
 using report::MemoryClass;
 
 // From cuda.h; the numbers are part of the driver's ABI (checked by tests/unit/abi_test.cpp).
-constexpr int kAttributeMemoryType = 2;
 constexpr int kAttributeDevicePointer = 3;
 constexpr int kAttributeIsManaged = 8;
-constexpr int kAttributeRangeStart = 11;
-constexpr int kAttributeRangeSize = 12;
-constexpr unsigned kMemoryTypeHost = 1;
 constexpr unsigned kMemoryTypeDevice = 2;
 constexpr unsigned kMemoryTypeArray = 3;
 constexpr unsigned kMemoryTypeUnified = 4;
 constexpr int kNotInitialized = 3;
-
-struct Answer {
-    int status = 0;
-    unsigned type = 0;
-    std::uintptr_t start = 0;
-    std::uint64_t bytes = 0;
-};
-
-Answer ask(const Driver& driver, std::uintptr_t pointer) noexcept {
-    static constexpr int kAttributes[] = {kAttributeMemoryType, kAttributeRangeStart, kAttributeRangeSize};
-    Answer answer;
-    void* values[] = {&answer.type, &answer.start, &answer.bytes};
-    answer.status = driver.pointer_get_attributes(3, kAttributes, values, pointer);
-    return answer;
-}
 
 // Managed memory answers "device" too (measured); asked apart, since page-locked memory need not be.
 bool is_managed(const Driver& driver, std::uintptr_t pointer) noexcept {
@@ -67,19 +48,12 @@ __attribute__((noinline)) void search_range(const State& state, std::uintptr_t s
     }
 }
 
-// What the program asked for when it made the range that starts there. Most copies use the range of the thread's copy
-// before, and no range came or went since: then nothing is searched.
+// What the program asked for when it made the range that starts there.
 void look_up_range(const State& state, std::uintptr_t start, PointerClass& result) noexcept {
-    LastRange& last = t_thread.last_range;
     const std::uint32_t version = state.pinned.version();
-    if (last.address == start && last.version == version) {
-        result.memory = last.memory;
-        result.allocation_site = last.site;
-        return;
-    }
     search_range(state, start, result);
     if ((version & 1) == 0) {
-        last = {start, version, result.allocation_site, result.memory};
+        t_thread.last_range = {start, version, result.allocation_site, result.memory};
     }
 }
 
@@ -97,17 +71,16 @@ PointerClass classify_by_map(const State& state, std::uintptr_t pointer, std::ui
 
 }  // namespace
 
-PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t bytes, bool may_ask) noexcept {
-    bytes = bytes == 0 ? 1 : bytes;
-    const Driver* known = driver();
-    if (!may_ask || known == nullptr || known->pointer_get_attributes == nullptr) {
-        PointerClass result = classify_by_map(state, pointer, bytes);
-        // A runtime loads the driver in the process's first call, which may be a copy.
-        result.ask_again = may_ask && known == nullptr && result.memory.kind == MemoryClass::unknown;
-        return result;
-    }
+PointerClass classify_unasked(const State& state, std::uintptr_t pointer, std::uint64_t bytes, bool may_ask) noexcept {
+    PointerClass result = classify_by_map(state, pointer, bytes);
+    // A runtime loads the driver in the process's first call, which may be a copy.
+    result.ask_again = may_ask && driver() == nullptr && result.memory.kind == MemoryClass::unknown;
+    return result;
+}
+
+PointerClass classify_answer(const State& state, const Driver& known, std::uintptr_t pointer, std::uint64_t bytes,
+                             const PointerAnswer& answer) noexcept {
     PointerClass result;
-    const Answer answer = ask(*known, pointer);
     if (answer.status != 0) {
         result.ask_again = answer.status == kNotInitialized;
         return result;
@@ -117,12 +90,12 @@ PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t 
             // Host memory of a pool has no range of its own. Where the device was given access to it, it is copied like
             // page-locked memory, otherwise like pageable memory (measured: H200, driver 580.159.04).
             if (answer.start == 0) {
-                result.memory.kind = device_reaches(*known, pointer) ? MemoryClass::pinned : MemoryClass::host_pool;
+                result.memory.kind = device_reaches(known, pointer) ? MemoryClass::pinned : MemoryClass::host_pool;
                 return result;
             }
             look_up_range(state, answer.start, result);
             const bool ends_inside = bytes <= answer.bytes - (pointer - answer.start);
-            if (!ends_inside && ask(*known, pointer + bytes - 1).type != kMemoryTypeHost) {
+            if (!ends_inside && ask(known, pointer + bytes - 1).type != kMemoryTypeHost) {
                 result.memory.kind = MemoryClass::partly_registered;
             }
             return result;
@@ -130,14 +103,18 @@ PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t 
         case kMemoryTypeDevice:
         case kMemoryTypeArray:
         case kMemoryTypeUnified:
-            result.memory.kind = is_managed(*known, pointer) ? MemoryClass::managed : MemoryClass::device;
+            result.memory.kind = is_managed(known, pointer) ? MemoryClass::managed : MemoryClass::device;
             return result;
         default:
             break;
     }
-    const bool end_locked = bytes > 1 && ask(*known, pointer + bytes - 1).type == kMemoryTypeHost;
+    const bool end_locked = bytes > 1 && ask(known, pointer + bytes - 1).type == kMemoryTypeHost;
     result.memory.kind = end_locked ? MemoryClass::partly_registered : MemoryClass::pageable;
     return result;
+}
+
+PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t bytes, bool may_ask) noexcept {
+    return classify_quickly(state, pointer, bytes, may_ask);
 }
 
 std::uint64_t registration_boundary(std::uintptr_t pointer, std::uint64_t bytes) noexcept {
@@ -145,11 +122,11 @@ std::uint64_t registration_boundary(std::uintptr_t pointer, std::uint64_t bytes)
     if (known == nullptr || known->pointer_get_attributes == nullptr || bytes == 0) {
         return 0;
     }
-    const Answer first = ask(*known, pointer);
+    const PointerAnswer first = ask(*known, pointer);
     if (first.type == kMemoryTypeHost) {
         return first.start + first.bytes - pointer;
     }
-    const Answer last = ask(*known, pointer + bytes - 1);
+    const PointerAnswer last = ask(*known, pointer + bytes - 1);
     return last.type == kMemoryTypeHost && last.start > pointer ? last.start - pointer : 0;
 }
 

@@ -8,8 +8,10 @@
 
 #include <cstdint>
 
+#include "real.h"
 #include "report/records.h"
 #include "state.h"
+#include "thread_state.h"
 
 namespace pincheck {
 
@@ -21,6 +23,51 @@ struct PointerClass {
 
 // Class of [pointer, pointer + bytes). `may_ask`: false on the driver's threads and in a fork's child.
 PointerClass classify(const State& state, std::uintptr_t pointer, std::uint64_t bytes, bool may_ask) noexcept;
+
+// What the driver says of one byte.
+struct PointerAnswer {
+    int status = 0;
+    unsigned type = 0;
+    std::uintptr_t start = 0;
+    std::uint64_t bytes = 0;
+};
+// Numbers of cuda.h, part of the driver's ABI (checked by tests/unit/interpose/abi_test.cpp).
+inline constexpr int kAttributeMemoryType = 2;
+inline constexpr int kAttributeRangeStart = 11;
+inline constexpr int kAttributeRangeSize = 12;
+inline constexpr unsigned kMemoryTypeHost = 1;
+inline __attribute__((always_inline)) PointerAnswer ask(const Driver& driver, std::uintptr_t pointer) noexcept {
+    static constexpr int kAttributes[] = {kAttributeMemoryType, kAttributeRangeStart, kAttributeRangeSize};
+    unsigned type = 0;
+    std::uintptr_t start = 0;
+    std::uint64_t bytes = 0;
+    void* values[] = {&type, &start, &bytes};
+    const int status = driver.pointer_get_attributes(3, kAttributes, values, pointer);
+    return {status, type, start, bytes};
+}
+
+// The ways of classify(): without the driver, and by its answer. `bytes` are not 0.
+PointerClass classify_unasked(const State& state, std::uintptr_t pointer, std::uint64_t bytes, bool may_ask) noexcept;
+PointerClass classify_answer(const State& state, const Driver& driver, std::uintptr_t pointer, std::uint64_t bytes,
+                             const PointerAnswer& answer) noexcept;
+
+// classify(), for the path of every copy. Most use the range of the thread's copy before, and no range came or went
+// since: then nothing is searched.
+inline __attribute__((always_inline)) PointerClass classify_quickly(const State& state, std::uintptr_t pointer,
+                                                                    std::uint64_t bytes, bool may_ask) noexcept {
+    bytes = bytes == 0 ? 1 : bytes;
+    const Driver* known = driver();
+    if (!may_ask || known == nullptr || known->pointer_get_attributes == nullptr) [[unlikely]] {
+        return classify_unasked(state, pointer, bytes, may_ask);
+    }
+    const PointerAnswer answer = ask(*known, pointer);
+    const LastRange& last = t_thread.last_range;
+    if (answer.status != 0 || answer.type != kMemoryTypeHost || answer.start != last.address || last.address == 0 ||
+        last.version != state.pinned.version() || bytes > answer.bytes - (pointer - answer.start)) [[unlikely]] {
+        return classify_answer(state, *known, pointer, bytes, answer);
+    }
+    return {last.memory, last.site, false};
+}
 
 // Of a partly registered range: bytes from its start to where its page-locked part begins or ends; 0: not known.
 std::uint64_t registration_boundary(std::uintptr_t pointer, std::uint64_t bytes) noexcept;

@@ -11,7 +11,6 @@
 namespace pincheck {
 namespace {
 
-constexpr unsigned kMaxRuntimes = 8;
 constexpr unsigned kMaxDrivers = 4;
 constexpr unsigned kMaxLookupObjects = 64;
 
@@ -26,7 +25,6 @@ void copy_text(char* target, std::size_t size, const char* text) noexcept {
 // ---- Driver
 // ----------------------------------------------------------------------------------------------------------
 
-std::atomic<const Driver*> g_driver{nullptr};
 Driver g_drivers[kMaxDrivers];
 std::atomic<unsigned> g_driver_count{0};
 
@@ -60,13 +58,6 @@ void read_driver(Driver& driver, const ElfObject& object) noexcept {
 // ---- Runtimes
 // --------------------------------------------------------------------------------------------------------
 
-struct Runtime {
-    std::atomic<std::uintptr_t> base{0};  // set last; 0: unused
-    char path[256] = "";
-    void* functions[kApiCount] = {};
-};
-Runtime g_runtimes[kMaxRuntimes];
-std::atomic<unsigned> g_runtime_count{0};
 std::atomic<pid_t> g_runtime_writer{0};  // the process in which somebody adds a runtime; 0: nobody
 
 // The table entry for that runtime, reading its functions when it is new; CallerRule::kNoRuntime when all entries are
@@ -101,16 +92,6 @@ std::uint8_t index_of_runtime(const ElfObject& object) noexcept {
         }
         g_runtime_writer.store(0);
     }
-}
-
-// A program that loaded and unloaded runtimes until the table was full: looked up anew at each call, slow and right.
-void* any_runtime_function(Api api) noexcept {
-    void* found = nullptr;
-    for_each_object([&](const ElfObject& object) {
-        found = object.is_runtime() ? object.find(info(api).symbol) : nullptr;
-        return found != nullptr;
-    });
-    return found;
 }
 
 // ---- Callers
@@ -226,10 +207,9 @@ CallerRule find_rule(std::uintptr_t return_address) noexcept {
 
 }  // namespace
 
-const Driver* driver() noexcept {
-    const Driver* known = g_driver.load(std::memory_order_acquire);
-    return known != nullptr ? known : find_driver_again();
-}
+std::atomic<const Driver*> g_driver{nullptr};
+Runtime g_runtimes[kMaxRuntimes];
+std::atomic<unsigned> g_runtime_count{0};
 
 const Driver* find_driver_again() noexcept {
     process_started();
@@ -291,11 +271,13 @@ void note_lookup_from(std::uintptr_t return_address) noexcept {
     });
 }
 
-void* runtime_function(Api api, CallerRule rule) noexcept {
-    if (rule.runtime() >= g_runtime_count.load(std::memory_order_acquire)) {
-        return any_runtime_function(api);
-    }
-    return g_runtimes[rule.runtime()].functions[index_of(api)];
+void* any_runtime_function(Api api) noexcept {
+    void* found = nullptr;
+    for_each_object([&](const ElfObject& object) {
+        found = object.is_runtime() ? object.find(info(api).symbol) : nullptr;
+        return found != nullptr;
+    });
+    return found;
 }
 
 const char* runtime_path(unsigned index) noexcept {

@@ -45,10 +45,14 @@ struct Driver {
     }
 };
 
-// The loaded driver, or null. Cheap after the first success.
-const Driver* driver() noexcept;
-// Looks again: a driver that was unloaded and loaded anew lies elsewhere.
+// Looks for the driver: one that was unloaded and loaded anew lies elsewhere.
 const Driver* find_driver_again() noexcept;
+// The loaded driver, or null. Cheap after the first success.
+extern std::atomic<const Driver*> g_driver;
+inline __attribute__((always_inline)) const Driver* driver() noexcept {
+    const Driver* known = g_driver.load(std::memory_order_acquire);
+    return known != nullptr ? known : find_driver_again();
+}
 
 // What is known about a return address. Cached; forgotten when an object is unmapped (see forget_callers()).
 class CallerRule {
@@ -78,7 +82,7 @@ class CallerRule {
 
 extern AddressCache<8, 4096> g_callers;
 CallerRule caller_rule_slowly(std::uintptr_t return_address) noexcept;
-inline CallerRule caller_rule(std::uintptr_t return_address) noexcept {
+inline __attribute__((always_inline)) CallerRule caller_rule(std::uintptr_t return_address) noexcept {
     std::uint64_t word = 0;
     return g_callers.find_first(return_address, word) ? CallerRule(word) : caller_rule_slowly(return_address);
 }
@@ -87,9 +91,25 @@ void forget_callers() noexcept;
 // Remembers that the object holding `return_address` asked cuGetProcAddress.
 void note_lookup_from(std::uintptr_t return_address) noexcept;
 
+struct Runtime {
+    std::atomic<std::uintptr_t> base{0};  // set last; 0: unused
+    char path[256] = "";
+    void* functions[kApiCount] = {};
+};
+inline constexpr unsigned kMaxRuntimes = 8;
+extern Runtime g_runtimes[kMaxRuntimes];
+extern std::atomic<unsigned> g_runtime_count;
+// For a program that loaded and unloaded runtimes until the table was full: looked up anew at each call, slow and
+// right.
+void* any_runtime_function(Api api) noexcept;
+
 // The function behind a hook; null when there is none.
-void* runtime_function(Api api, CallerRule rule) noexcept;
-inline void* driver_function(Api api) noexcept {
+inline __attribute__((always_inline)) void* runtime_function(Api api, CallerRule rule) noexcept {
+    return rule.runtime() < g_runtime_count.load(std::memory_order_acquire)
+               ? g_runtimes[rule.runtime()].functions[index_of(api)]
+               : any_runtime_function(api);
+}
+inline __attribute__((always_inline)) void* driver_function(Api api) noexcept {
     const Driver* found = driver();
     return found != nullptr ? found->functions[index_of(api)] : nullptr;
 }

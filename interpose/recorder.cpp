@@ -30,7 +30,7 @@ constexpr std::uint32_t kMaxSites = 30000;
 // Second word of the key of work that came from another site; return addresses are never that small.
 constexpr std::uint64_t kOriginMark = 2;
 
-using Words = std::array<std::uint64_t, 2>;
+using Words = FactWords;
 Words words_of(const SiteFacts& facts) noexcept {
     return std::bit_cast<Words>(facts);
 }
@@ -55,9 +55,8 @@ Shard::Key shard_key(const Words& facts, const std::uintptr_t* addresses, std::s
 }
 
 std::uint32_t home_of(const Shard& shard, const Shard::Key& key) noexcept {
-    const std::uint64_t mixed = (key.facts[0] ^ (key.facts[1] << 7) ^ (key.frames[0] << 20)) * 0x9e3779b97f4a7c15ull ^
-                                key.frames[0] * 0xd6e8feb86659fd93ull;
-    return static_cast<std::uint32_t>(mixed >> 32) & (shard.capacity - 1);
+    const std::uint64_t mixed = (key.facts[0] ^ key.facts[1] << 7 ^ key.frames[0] << 20) + key.frames[0];
+    return static_cast<std::uint32_t>(mixed * 0x9e3779b97f4a7c15ull >> 32) & (shard.capacity - 1);
 }
 
 inline __attribute__((always_inline)) CounterSlot* find_in_shard(const Shard& shard, const Shard::Key& key) noexcept {
@@ -324,9 +323,13 @@ bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noex
         state.image.lose(report::Loss::threads, 1, 0, now_ns());
         return false;
     }
+    for (Shard::KnownStack& known : shard->known) {
+        known.words.count = 0;  // of another thread's stack
+    }
     thread.shard = shard;
     thread.generation = state.generation;
     thread.driver_owned = !state.after_fork && runs_under_driver(caller);
+    thread.may_ask = !state.after_fork && !thread.driver_owned;
     if (g_key_valid) {
         pthread_setspecific(g_key, &thread);
     }
@@ -342,24 +345,76 @@ bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noex
     return true;
 }
 
+namespace {
+
+// Where a site of several frames is remembered: in one of two neighbours.
+std::uint32_t known_stack_home(const Words& facts, const Caller& caller) noexcept {
+    const std::uint64_t mixed =
+        (caller.frame ^ caller.return_address << 20 ^ facts[1] << 3 ^ facts[0]) * 0x9e3779b97f4a7c15ull;
+    return static_cast<std::uint32_t>(mixed >> 32) % Shard::kKnownStacks;
+}
+
+// A thread that comes to a site again on the way that it came before need not find out anew where that is.
+inline __attribute__((always_inline)) CounterSlot* find_known_stack(const Shard& shard, const Words& facts,
+                                                                    const Caller& caller) noexcept {
+    const std::uint32_t home = known_stack_home(facts, caller);
+    for (const std::uint32_t other : {0u, 1u}) {
+        const Shard::KnownStack& known = shard.known[home ^ other];
+        if (known.facts[0] == facts[0] && known.facts[1] == facts[1] && is_unchanged(known.words, caller)) {
+            return known.counter;
+        }
+    }
+    return nullptr;
+}
+
+__attribute__((noinline)) CounterSlot* find_by_caller(State& state, ThreadState& thread, const SiteFacts& facts,
+                                                      const Caller& caller) noexcept {
+    CounterSlot* known = find_in_shard(*thread.shard, shard_key(words_of(facts), &caller.return_address, 1));
+    return known != nullptr ? known : new_counters(state, thread, facts, caller, {&caller.return_address, 1}, nullptr);
+}
+
+__attribute__((noinline)) CounterSlot* find_by_stack(State& state, ThreadState& thread, const SiteFacts& facts,
+                                                     const Caller& caller) noexcept {
+    const Words words = words_of(facts);
+    const bool exact = (facts.flags & report::kSiteExactStack) != 0;
+    const bool may_unwind = !state.after_fork && options().stacks;
+    const std::size_t depth = exact ? options().depth : kKeyDepth;
+    Shard& shard = *thread.shard;
+    Backtrace trace;
+    Shard::KnownStack found;
+    unwind(caller, may_unwind ? depth : 1, trace, found.words);
+    CounterSlot* counter = find_in_shard(shard, shard_key(words, trace.addresses, trace.count));
+    if (counter == nullptr) {
+        counter = new_counters(state, thread, facts, caller, {trace.addresses, trace.count}, exact ? &trace : nullptr);
+    }
+    if (counter != nullptr && found.words.count != 0) {
+        const std::uint32_t home = known_stack_home(words, caller);
+        Shard::KnownStack& older = shard.known[home ^ 1];
+        older = shard.known[home];
+        found.facts[0] = words[0];
+        found.facts[1] = words[1];
+        found.counter = counter;
+        shard.known[home] = found;
+    }
+    return counter;
+}
+
+}  // namespace
+
 CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& facts, const Caller& caller,
                          CallerRule rule) noexcept {
+    const Words words = words_of(facts);
     const bool exact = (facts.flags & report::kSiteExactStack) != 0;
     const bool one_frame =
         info(facts.api).side == Side::runtime ? !rule.is_cuda() : !rule.is_cuda() && !rule.may_hold_runtime();
+    const Shard& shard = *thread.shard;
     if (!exact && one_frame) {
-        CounterSlot* known = find_in_shard(*thread.shard, shard_key(words_of(facts), &caller.return_address, 1));
-        return known != nullptr ? known
-                                : new_counters(state, thread, facts, caller, {&caller.return_address, 1}, nullptr);
+        const Shard::Key key = shard_key(words, &caller.return_address, 1);
+        const Shard::Entry& first = shard.entries[home_of(shard, key)];
+        return first.key == key ? first.counter : find_by_caller(state, thread, facts, caller);
     }
-    Backtrace trace;
-    const bool may_unwind = !state.after_fork && options().stacks;
-    const std::size_t depth = exact ? options().depth : kKeyDepth;
-    unwind(caller, may_unwind ? depth : 1, trace);
-    CounterSlot* known = find_in_shard(*thread.shard, shard_key(words_of(facts), trace.addresses, trace.count));
-    return known != nullptr
-               ? known
-               : new_counters(state, thread, facts, caller, {trace.addresses, trace.count}, exact ? &trace : nullptr);
+    CounterSlot* known = find_known_stack(shard, words, caller);
+    return known != nullptr ? known : find_by_stack(state, thread, facts, caller);
 }
 
 CounterSlot* counters_of_origin(State& state, ThreadState& thread, const SiteFacts& facts,
@@ -368,33 +423,6 @@ CounterSlot* counters_of_origin(State& state, ThreadState& thread, const SiteFac
     const Shard::Key key{{words[0], words[1]}, {origin, kOriginMark}};
     CounterSlot* known = find_in_shard(*thread.shard, key);
     return known != nullptr ? known : new_graph_counters(state, thread, facts, origin, key);
-}
-
-void add_call(CounterSlot& counters, const CallResult& result) noexcept {
-    using report::store;
-    const std::uint64_t host = result.end_ns - result.start_ns;
-    std::uint64_t& bucket = counters.histogram[report::histogram_bucket(host)];
-    store(bucket, bucket + 1);
-    store(counters.host_ns, counters.host_ns + host);
-    if (host > counters.host_ns_max) {
-        store(counters.host_ns_max, host);
-    }
-    if (counters.first_ns == 0) {
-        store(counters.first_ns, result.start_ns);
-    }
-    store(counters.last_ns, result.start_ns);
-    if (result.status != 0) {
-        store(counters.failed, counters.failed + 1);
-        store(counters.last_error, static_cast<std::uint32_t>(result.status));
-        return;
-    }
-    store(counters.bytes, counters.bytes + result.bytes);
-    if (result.bytes < counters.bytes_min) {
-        store(counters.bytes_min, result.bytes);
-    }
-    if (result.bytes > counters.bytes_max) {
-        store(counters.bytes_max, result.bytes);
-    }
 }
 
 }  // namespace pincheck

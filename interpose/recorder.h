@@ -2,6 +2,8 @@
 // call.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -14,7 +16,7 @@
 namespace pincheck {
 
 // What two calls must have in common, besides where they come from, to count as one site. Compared as two words.
-struct SiteFacts {
+struct alignas(8) SiteFacts {
     Api api;
     report::SiteKind kind;
     report::Direction direction = report::Direction::none;
@@ -25,6 +27,33 @@ struct SiteFacts {
     report::Memory source{};
 };
 static_assert(sizeof(SiteFacts) == 16 && std::has_unique_object_representations_v<SiteFacts>);
+
+using FactWords = std::array<std::uint64_t, 2>;
+
+// SiteFacts as the two words that they are, put together in registers: bytes that are stored one by one cannot be read
+// as a word at once.
+constexpr FactWords pack_facts(Api api, report::SiteKind kind, report::Direction direction, report::StreamKind stream,
+                               report::SourceOrder source_order, std::uint16_t flags, report::Memory destination,
+                               report::Memory source) noexcept {
+    const auto byte = [](auto value, unsigned shift) {
+        return static_cast<std::uint64_t>(static_cast<std::uint8_t>(value)) << shift;
+    };
+    const auto memory = [](report::Memory value) { return std::uint64_t{std::bit_cast<std::uint32_t>(value)}; };
+    return {static_cast<std::uint64_t>(api) | byte(kind, 16) | byte(direction, 24) | byte(stream, 32) |
+                byte(source_order, 40) | static_cast<std::uint64_t>(flags) << 48,
+            memory(destination) | memory(source) << 32};
+}
+static_assert(pack_facts(Api{1}, report::SiteKind::fill, report::Direction::device_to_host, report::StreamKind::created,
+                         report::SourceOrder::any, 6, {report::MemoryClass::device, 0, 8},
+                         {report::MemoryClass::pinned, 0, 9}) ==
+              std::bit_cast<FactWords>(SiteFacts{Api{1},
+                                                 report::SiteKind::fill,
+                                                 report::Direction::device_to_host,
+                                                 report::StreamKind::created,
+                                                 report::SourceOrder::any,
+                                                 6,
+                                                 {report::MemoryClass::device, 0, 8},
+                                                 {report::MemoryClass::pinned, 0, 9}}));
 
 // Makes `thread` one of this State's threads. False when it cannot be recorded (counted as lost).
 bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noexcept;
@@ -44,6 +73,31 @@ struct CallResult {
     std::uint64_t start_ns;
     std::uint64_t end_ns;
 };
-void add_call(report::CounterSlot& counters, const CallResult& result) noexcept;
+inline __attribute__((always_inline)) void add_call(report::CounterSlot& counters, const CallResult& result) noexcept {
+    using report::store;
+    const std::uint64_t host = result.end_ns - result.start_ns;
+    std::uint64_t& bucket = counters.histogram[report::histogram_bucket(host)];
+    store(bucket, bucket + 1);
+    store(counters.host_ns, counters.host_ns + host);
+    if (host > counters.host_ns_max) {
+        store(counters.host_ns_max, host);
+    }
+    if (counters.first_ns == 0) {
+        store(counters.first_ns, result.start_ns);
+    }
+    store(counters.last_ns, result.start_ns);
+    if (result.status != 0) {
+        store(counters.failed, counters.failed + 1);
+        store(counters.last_error, static_cast<std::uint32_t>(result.status));
+        return;
+    }
+    store(counters.bytes, counters.bytes + result.bytes);
+    if (result.bytes < counters.bytes_min) {
+        store(counters.bytes_min, result.bytes);
+    }
+    if (result.bytes > counters.bytes_max) {
+        store(counters.bytes_max, result.bytes);
+    }
+}
 
 }  // namespace pincheck

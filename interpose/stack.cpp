@@ -187,6 +187,12 @@ const char* unwinder_problem() noexcept {
 }
 
 void unwind(const Caller& caller, std::size_t depth, Backtrace& trace) noexcept {
+    StackWords words;
+    unwind(caller, depth, trace, words);
+}
+
+void unwind(const Caller& caller, std::size_t depth, Backtrace& trace, StackWords& words) noexcept {
+    words.count = 0;
     depth = depth > kMaxDepth ? kMaxDepth : depth;
     trace.addresses[0] = caller.return_address;
     trace.count = 1;
@@ -195,7 +201,7 @@ void unwind(const Caller& caller, std::size_t depth, Backtrace& trace) noexcept 
     if (depth <= 1) {
         return;
     }
-    if (walk_stack(caller, depth, t_thread.stack, trace.addresses, trace.count)) [[likely]] {
+    if (walk_stack(caller, depth, t_thread.stack, trace.addresses, trace.count, words)) [[likely]] {
         trace.unwound = true;
         trace.cut = trace.count == depth;
         return;

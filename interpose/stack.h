@@ -31,7 +31,11 @@ struct Backtrace {
     bool cut = false;      // deeper than the limit, or than can be seen without libunwind
 };
 
+struct StackWords;
+
 // Frames from `caller` outwards, at most `depth`. The first is always caller.return_address.
 void unwind(const Caller& caller, std::size_t depth, Backtrace& trace) noexcept;
+// The same; `words` are what it went by (stack_walk.h).
+void unwind(const Caller& caller, std::size_t depth, Backtrace& trace, StackWords& words) noexcept;
 
 }  // namespace pincheck

@@ -71,10 +71,9 @@ __attribute__((noinline)) bool reach(std::uintptr_t frame, StackBounds& bounds) 
     return true;
 }
 
-}  // namespace
-
-bool walk_stack(const Caller& caller, std::size_t depth, StackBounds& bounds, std::uintptr_t* addresses,
-                std::size_t& count) noexcept {
+inline __attribute__((always_inline)) bool walk(const Caller& caller, std::size_t depth, StackBounds& bounds,
+                                                std::uintptr_t* addresses, std::size_t& count,
+                                                StackWords& words) noexcept {
     addresses[0] = caller.return_address;
     count = 1;
     const std::uintptr_t frame = caller.frame;
@@ -82,11 +81,12 @@ bool walk_stack(const Caller& caller, std::size_t depth, StackBounds& bounds, st
         return false;
     }
     // A hook's frame begins with the caller's frame pointer and the return address (PINCHECK_CALLER sees to that).
-    if (word_at(frame + 8) != caller.return_address) {
+    std::uintptr_t address = word_at(frame + 8);
+    if (address != caller.return_address) {
         return false;
     }
-    std::uintptr_t address = caller.return_address;
-    std::uintptr_t frame_pointer = word_at(frame);
+    words.add(frame + 8, address);
+    std::uintptr_t frame_pointer_at = frame;
     std::uintptr_t stack = frame + 16;
     // Nothing is read below `stack` but what a prologue pushed, which lies above this function's own frame.
     const std::uintptr_t high = bounds.high;
@@ -96,37 +96,57 @@ bool walk_stack(const Caller& caller, std::size_t depth, StackBounds& bounds, st
             word = find_rule_slowly(address);
         }
         const FrameRule rule(word);
-        std::uintptr_t end = 0;  // of the frame: its CFA
+        std::uintptr_t end = stack;  // of the frame: its CFA
+        std::uintptr_t frame_pointer = 0;
+        if (!rule.is_plain() || rule.from_frame_pointer()) {
+            frame_pointer = word_at(frame_pointer_at);
+            words.add(frame_pointer_at, frame_pointer);
+            end = frame_pointer;
+        }
         if (rule.is_plain()) [[likely]] {
-            end = (rule.from_frame_pointer() ? frame_pointer : stack) + rule.offset();
-            if (end <= stack || end > high) {
-                return false;
-            }
-            if (rule.is_saved()) {
-                frame_pointer = word_at(end - rule.saved_below());
-            }
+            end += rule.offset();
+            frame_pointer_at = rule.is_saved() ? end - rule.saved_below() : frame_pointer_at;
         } else if (rule.is_aligned()) {
             const std::uintptr_t slot = frame_pointer - rule.aligned_below();
             if (slot < stack || frame_pointer < slot || frame_pointer > high - 8) {
                 return false;
             }
             end = word_at(slot);
-            if (end <= stack || end > high) {
-                return false;
-            }
-            frame_pointer = word_at(frame_pointer);
+            words.add(slot, end);
+            frame_pointer_at = frame_pointer;
         } else {
             return rule.is_end();
         }
+        if (end <= stack || end > high) {
+            return false;
+        }
         address = word_at(end - 8);
+        words.add(end - 8, address);
         stack = end;
         addresses[count++] = address;
     }
     return true;
 }
 
+}  // namespace
+
+std::atomic<std::uint32_t> g_frames_epoch{0};
+
+bool walk_stack(const Caller& caller, std::size_t depth, StackBounds& bounds, std::uintptr_t* addresses,
+                std::size_t& count, StackWords& words) noexcept {
+    words.epoch = g_frames_epoch.load(std::memory_order_acquire);
+    words.frame = caller.frame;
+    words.count = 0;
+    const bool answered = walk(caller, depth, bounds, addresses, count, words);
+    if (!answered || words.count > StackWords::kMost) {
+        words.count = 0;
+    }
+    return answered;
+}
+
 void forget_frames() noexcept {
     g_rules.clear();
+    g_frames_epoch.fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace pincheck

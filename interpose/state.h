@@ -13,6 +13,7 @@
 #include "pinned_map.h"
 #include "report/image.h"
 #include "report/mutex.h"
+#include "stack_walk.h"
 #include "thread_state.h"
 
 namespace pincheck {
@@ -28,12 +29,21 @@ struct Shard {
         Key key;
         report::CounterSlot* counter;
     };
+    // Sites of several frames at which this thread was lately, by what its stack looked like (recorder.cpp).
+    struct KnownStack {
+        std::uint64_t facts[2];
+        StackWords words;
+        report::CounterSlot* counter;
+    };
+    static constexpr std::uint32_t kKnownStacks = 64;
+
     report::ThreadSlot* slot;
     report::CounterSlot* last_counter;  // most recently handed out
     Entry* entries;                     // open addressing; only the owning thread touches it
     std::uint32_t capacity;
     std::uint32_t count;
     Shard* next_free;
+    KnownStack known[kKnownStacks];
 };
 
 struct State {
@@ -63,7 +73,11 @@ struct State {
     GraphBook graphs;
     std::atomic<std::uint64_t> devices_seen{0};  // bit per ordinal
 
-    std::uint32_t api_name(Api api) noexcept;
+    std::uint32_t api_name(Api api) noexcept {
+        const std::uint32_t id = api_names[index_of(api)].load(std::memory_order_relaxed);
+        return id != 0 ? id : add_api_name(api);
+    }
+    std::uint32_t add_api_name(Api api) noexcept;
 };
 
 }  // namespace pincheck

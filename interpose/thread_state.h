@@ -43,6 +43,8 @@ struct ThreadState {
     std::uint32_t created_site = 0;  // by the last look for counters; 0: the site was known
     bool driver_owned = false;       // started by the driver: no question may be asked here
     bool asked_device = false;
+    // Pointer queries during a capture neither fail nor invalidate it (measured: H200, driver 580.159.04).
+    bool may_ask = false;  // the driver may be asked questions here
 };
 
 #ifdef __clang__

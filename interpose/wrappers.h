@@ -98,7 +98,7 @@ inline int hook_device_free_v1(Api api, Caller caller, std::uint32_t pointer) {
 // ---- Waits
 // -----------------------------------------------------------------------------------------------------------
 
-inline int hook_stream_sync(Api api, Caller caller, void* stream) {
+inline __attribute__((always_inline)) int hook_stream_sync(Api api, Caller caller, void* stream) {
     SimpleHook hook(api, caller);
     auto* real = hook.real<int(void*)>();
     if (real == nullptr) {
@@ -152,10 +152,10 @@ inline int hook_context_sync(Api api, Caller caller, void* context) {
 // ---- Seen, not recorded
 // ----------------------------------------------------------------------------------------------
 
-#define PINCHECK_PASS(shape)                           \
-    template <class... A>                              \
-    inline int hook_##shape(Api api, Caller, A... a) { \
-        return pass_on(api, a...);                     \
+#define PINCHECK_PASS(shape)                                                          \
+    template <class... A>                                                             \
+    inline __attribute__((always_inline)) int hook_##shape(Api api, Caller, A... a) { \
+        return pass_on(api, a...);                                                    \
     }
 PINCHECK_PASS(launch)
 PINCHECK_PASS(launch_ex)
@@ -173,10 +173,10 @@ inline int begin_capture(Api api, void* stream, Rest... rest) {
     }
     return status;
 }
-#define PINCHECK_CAPTURE(shape)                        \
-    template <class... A>                              \
-    inline int hook_##shape(Api api, Caller, A... a) { \
-        return begin_capture(api, a...);               \
+#define PINCHECK_CAPTURE(shape)                                                       \
+    template <class... A>                                                             \
+    inline __attribute__((always_inline)) int hook_##shape(Api api, Caller, A... a) { \
+        return begin_capture(api, a...);                                              \
     }
 PINCHECK_CAPTURE(capture_begin_v1)
 PINCHECK_CAPTURE(capture_begin)

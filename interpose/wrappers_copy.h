@@ -16,16 +16,22 @@ inline std::uintptr_t address_of(const void* pointer) noexcept {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-template <class Function, class... Arguments>
-inline __attribute__((always_inline)) int copy_through(Api api, Caller caller, const CopyArguments& facts,
+// `describe` gives the CopyArguments; it is not asked for a call that is part of another: most of the driver's are
+// parts of a runtime's.
+template <class Function, class Describe, class... Arguments>
+inline __attribute__((always_inline)) int copy_through(Api api, Caller caller, Describe describe,
                                                        Arguments... arguments) {
-    CopyHook hook(api, caller);
-    Function* real = hook.real<Function>();
-    if (real == nullptr) {
+    const CallerRule rule = caller_rule(caller.return_address);
+    Function* real = real_function<Function>(api, rule);
+    if (real == nullptr) [[unlikely]] {
         return kNoCuda;
     }
-    // The first question is the cheap one: most driver calls are parts of a runtime's.
-    if (hook.is_part_of_another() || !hook.before(facts)) {
+    if (Hook::is_part_of_another(caller, rule)) {
+        return real(arguments...);
+    }
+    CopyHook hook(api, caller, rule);
+    const CopyArguments facts = describe();
+    if (!hook.before(facts)) [[unlikely]] {
         return real(arguments...);
     }
     const int status = real(arguments...);
@@ -35,7 +41,7 @@ inline __attribute__((always_inline)) int copy_through(Api api, Caller caller, c
 
 // A call between a copy and its wait. Starts the tool like every CUDA call.
 template <class... Arguments>
-inline int pass_on(Api api, Arguments... arguments) {
+inline __attribute__((always_inline)) int pass_on(Api api, Arguments... arguments) {
     auto* real = reinterpret_cast<int (*)(Arguments...)>(driver_function(api));
     if (real == nullptr) {
         return kNoCuda;
@@ -65,48 +71,55 @@ inline CopyArguments async_copy_of(std::uintptr_t dst, std::uintptr_t src, std::
     return async_of(copy_of(dst, src, bytes, direction), stream);
 }
 
-inline int hook_runtime_copy(Api api, Caller caller, void* dst, const void* src, std::size_t bytes, int kind) {
+inline __attribute__((always_inline)) int hook_runtime_copy(Api api, Caller caller, void* dst, const void* src,
+                                                            std::size_t bytes, int kind) {
     return copy_through<int(void*, const void*, std::size_t, int)>(
-        api, caller, copy_of(address_of(dst), address_of(src), bytes, direction_of_kind(kind)), dst, src, bytes, kind);
+        api, caller, [&] { return copy_of(address_of(dst), address_of(src), bytes, direction_of_kind(kind)); }, dst,
+        src, bytes, kind);
 }
-inline int hook_runtime_copy_async(Api api, Caller caller, void* dst, const void* src, std::size_t bytes, int kind,
-                                   void* stream) {
+inline __attribute__((always_inline)) int hook_runtime_copy_async(Api api, Caller caller, void* dst, const void* src,
+                                                                  std::size_t bytes, int kind, void* stream) {
     return copy_through<int(void*, const void*, std::size_t, int, void*)>(
-        api, caller, async_copy_of(address_of(dst), address_of(src), bytes, direction_of_kind(kind), stream), dst, src,
-        bytes, kind, stream);
+        api, caller,
+        [&] { return async_copy_of(address_of(dst), address_of(src), bytes, direction_of_kind(kind), stream); }, dst,
+        src, bytes, kind, stream);
 }
 
 template <class Address, class Size>
-inline int hook_h2d(Api api, Caller caller, Address dst, const void* src, Size bytes) {
+inline __attribute__((always_inline)) int hook_h2d(Api api, Caller caller, Address dst, const void* src, Size bytes) {
     return copy_through<int(Address, const void*, Size)>(
-        api, caller, copy_of(dst, address_of(src), bytes, Direction::host_to_device), dst, src, bytes);
+        api, caller, [&] { return copy_of(dst, address_of(src), bytes, Direction::host_to_device); }, dst, src, bytes);
 }
 template <class Address, class Size>
-inline int hook_h2d_async(Api api, Caller caller, Address dst, const void* src, Size bytes, void* stream) {
+inline __attribute__((always_inline)) int hook_h2d_async(Api api, Caller caller, Address dst, const void* src,
+                                                         Size bytes, void* stream) {
     return copy_through<int(Address, const void*, Size, void*)>(
-        api, caller, async_copy_of(dst, address_of(src), bytes, Direction::host_to_device, stream), dst, src, bytes,
-        stream);
+        api, caller, [&] { return async_copy_of(dst, address_of(src), bytes, Direction::host_to_device, stream); }, dst,
+        src, bytes, stream);
 }
 template <class Address, class Size>
-inline int hook_d2h(Api api, Caller caller, void* dst, Address src, Size bytes) {
+inline __attribute__((always_inline)) int hook_d2h(Api api, Caller caller, void* dst, Address src, Size bytes) {
     return copy_through<int(void*, Address, Size)>(
-        api, caller, copy_of(address_of(dst), src, bytes, Direction::device_to_host), dst, src, bytes);
+        api, caller, [&] { return copy_of(address_of(dst), src, bytes, Direction::device_to_host); }, dst, src, bytes);
 }
 template <class Address, class Size>
-inline int hook_d2h_async(Api api, Caller caller, void* dst, Address src, Size bytes, void* stream) {
+inline __attribute__((always_inline)) int hook_d2h_async(Api api, Caller caller, void* dst, Address src, Size bytes,
+                                                         void* stream) {
     return copy_through<int(void*, Address, Size, void*)>(
-        api, caller, async_copy_of(address_of(dst), src, bytes, Direction::device_to_host, stream), dst, src, bytes,
-        stream);
+        api, caller, [&] { return async_copy_of(address_of(dst), src, bytes, Direction::device_to_host, stream); }, dst,
+        src, bytes, stream);
 }
 template <class Address, class Size>
-inline int hook_d2d(Api api, Caller caller, Address dst, Address src, Size bytes) {
-    return copy_through<int(Address, Address, Size)>(api, caller, copy_of(dst, src, bytes, Direction::unknown), dst,
-                                                     src, bytes);
+inline __attribute__((always_inline)) int hook_d2d(Api api, Caller caller, Address dst, Address src, Size bytes) {
+    return copy_through<int(Address, Address, Size)>(
+        api, caller, [&] { return copy_of(dst, src, bytes, Direction::unknown); }, dst, src, bytes);
 }
 template <class Address, class Size>
-inline int hook_d2d_async(Api api, Caller caller, Address dst, Address src, Size bytes, void* stream) {
+inline __attribute__((always_inline)) int hook_d2d_async(Api api, Caller caller, Address dst, Address src, Size bytes,
+                                                         void* stream) {
     return copy_through<int(Address, Address, Size, void*)>(
-        api, caller, async_copy_of(dst, src, bytes, Direction::unknown, stream), dst, src, bytes, stream);
+        api, caller, [&] { return async_copy_of(dst, src, bytes, Direction::unknown, stream); }, dst, src, bytes,
+        stream);
 }
 
 // Arrays are named by their handle; the offset is in bytes.
@@ -120,53 +133,62 @@ inline CopyArguments array_copy(std::uintptr_t dst, std::uintptr_t src, std::uin
 template <class Address, class Size>
 inline int hook_d2a(Api api, Caller caller, void* array, Size offset, Address src, Size bytes) {
     return copy_through<int(void*, Size, Address, Size)>(
-        api, caller, array_copy(address_of(array), src, bytes, Direction::unknown, true, false), array, offset, src,
-        bytes);
+        api, caller, [&] { return array_copy(address_of(array), src, bytes, Direction::unknown, true, false); }, array,
+        offset, src, bytes);
 }
 template <class Address, class Size>
 inline int hook_a2d(Api api, Caller caller, Address dst, void* array, Size offset, Size bytes) {
     return copy_through<int(Address, void*, Size, Size)>(
-        api, caller, array_copy(dst, address_of(array), bytes, Direction::unknown, false, true), dst, array, offset,
-        bytes);
+        api, caller, [&] { return array_copy(dst, address_of(array), bytes, Direction::unknown, false, true); }, dst,
+        array, offset, bytes);
 }
 template <class Size>
 inline int hook_h2a(Api api, Caller caller, void* array, Size offset, const void* src, Size bytes) {
     return copy_through<int(void*, Size, const void*, Size)>(
-        api, caller, array_copy(address_of(array), address_of(src), bytes, Direction::host_to_device, true, false),
+        api, caller,
+        [&] { return array_copy(address_of(array), address_of(src), bytes, Direction::host_to_device, true, false); },
         array, offset, src, bytes);
 }
 template <class Size>
 inline int hook_h2a_async(Api api, Caller caller, void* array, Size offset, const void* src, Size bytes, void* stream) {
     return copy_through<int(void*, Size, const void*, Size, void*)>(
         api, caller,
-        async_of(array_copy(address_of(array), address_of(src), bytes, Direction::host_to_device, true, false), stream),
+        [&] {
+            return async_of(
+                array_copy(address_of(array), address_of(src), bytes, Direction::host_to_device, true, false), stream);
+        },
         array, offset, src, bytes, stream);
 }
 template <class Size>
 inline int hook_a2h(Api api, Caller caller, void* dst, void* array, Size offset, Size bytes) {
     return copy_through<int(void*, void*, Size, Size)>(
-        api, caller, array_copy(address_of(dst), address_of(array), bytes, Direction::device_to_host, false, true), dst,
-        array, offset, bytes);
+        api, caller,
+        [&] { return array_copy(address_of(dst), address_of(array), bytes, Direction::device_to_host, false, true); },
+        dst, array, offset, bytes);
 }
 template <class Size>
 inline int hook_a2h_async(Api api, Caller caller, void* dst, void* array, Size offset, Size bytes, void* stream) {
     return copy_through<int(void*, void*, Size, Size, void*)>(
         api, caller,
-        async_of(array_copy(address_of(dst), address_of(array), bytes, Direction::device_to_host, false, true), stream),
+        [&] {
+            return async_of(
+                array_copy(address_of(dst), address_of(array), bytes, Direction::device_to_host, false, true), stream);
+        },
         dst, array, offset, bytes, stream);
 }
 template <class Size>
 inline int hook_a2a(Api api, Caller caller, void* dst, Size dst_offset, void* src, Size src_offset, Size bytes) {
     return copy_through<int(void*, Size, void*, Size, Size)>(
-        api, caller, array_copy(address_of(dst), address_of(src), bytes, Direction::device_to_device, true, true), dst,
-        dst_offset, src, src_offset, bytes);
+        api, caller,
+        [&] { return array_copy(address_of(dst), address_of(src), bytes, Direction::device_to_device, true, true); },
+        dst, dst_offset, src, src_offset, bytes);
 }
 
 // A body for several shapes of the same arguments.
-#define PINCHECK_SAME(shape, body)                            \
-    template <class... A>                                     \
-    inline int hook_##shape(Api api, Caller caller, A... a) { \
-        return body(api, caller, a...);                       \
+#define PINCHECK_SAME(shape, body)                                                           \
+    template <class... A>                                                                    \
+    inline __attribute__((always_inline)) int hook_##shape(Api api, Caller caller, A... a) { \
+        return body(api, caller, a...);                                                      \
     }
 PINCHECK_SAME(driver_h2d, hook_h2d)
 PINCHECK_SAME(driver_h2d_v1, hook_h2d)
@@ -195,26 +217,29 @@ PINCHECK_SAME(driver_a2h_async_v1, hook_a2h_async)
 PINCHECK_SAME(driver_a2a, hook_a2a)
 PINCHECK_SAME(driver_a2a_v1, hook_a2a)
 
-inline int hook_driver_copy(Api api, Caller caller, std::uint64_t dst, std::uint64_t src, std::size_t bytes) {
+inline __attribute__((always_inline)) int hook_driver_copy(Api api, Caller caller, std::uint64_t dst, std::uint64_t src,
+                                                           std::size_t bytes) {
     return copy_through<int(std::uint64_t, std::uint64_t, std::size_t)>(
-        api, caller, copy_of(dst, src, bytes, Direction::unknown), dst, src, bytes);
+        api, caller, [&] { return copy_of(dst, src, bytes, Direction::unknown); }, dst, src, bytes);
 }
-inline int hook_driver_copy_async(Api api, Caller caller, std::uint64_t dst, std::uint64_t src, std::size_t bytes,
-                                  void* stream) {
+inline __attribute__((always_inline)) int hook_driver_copy_async(Api api, Caller caller, std::uint64_t dst,
+                                                                 std::uint64_t src, std::size_t bytes, void* stream) {
     return copy_through<int(std::uint64_t, std::uint64_t, std::size_t, void*)>(
-        api, caller, async_copy_of(dst, src, bytes, Direction::unknown, stream), dst, src, bytes, stream);
+        api, caller, [&] { return async_copy_of(dst, src, bytes, Direction::unknown, stream); }, dst, src, bytes,
+        stream);
 }
 
 inline int hook_driver_peer(Api api, Caller caller, std::uint64_t dst, void* dst_context, std::uint64_t src,
                             void* src_context, std::size_t bytes) {
     return copy_through<int(std::uint64_t, void*, std::uint64_t, void*, std::size_t)>(
-        api, caller, copy_of(dst, src, bytes, Direction::unknown), dst, dst_context, src, src_context, bytes);
+        api, caller, [&] { return copy_of(dst, src, bytes, Direction::unknown); }, dst, dst_context, src, src_context,
+        bytes);
 }
 inline int hook_driver_peer_async(Api api, Caller caller, std::uint64_t dst, void* dst_context, std::uint64_t src,
                                   void* src_context, std::size_t bytes, void* stream) {
     return copy_through<int(std::uint64_t, void*, std::uint64_t, void*, std::size_t, void*)>(
-        api, caller, async_copy_of(dst, src, bytes, Direction::unknown, stream), dst, dst_context, src, src_context,
-        bytes, stream);
+        api, caller, [&] { return async_copy_of(dst, src, bytes, Direction::unknown, stream); }, dst, dst_context, src,
+        src_context, bytes, stream);
 }
 
 // ---- Strided ranges
@@ -222,12 +247,14 @@ inline int hook_driver_peer_async(Api api, Caller caller, std::uint64_t dst, voi
 // A struct that is not there fails in the real function; it is counted as a copy of nothing.
 template <class Copy>
 inline int hook_strided(Api api, Caller caller, const Copy* copy) {
-    return copy_through<int(const Copy*)>(api, caller, copy != nullptr ? describe(*copy) : CopyArguments{}, copy);
+    return copy_through<int(const Copy*)>(
+        api, caller, [&] { return copy != nullptr ? describe(*copy) : CopyArguments{}; }, copy);
 }
 template <class Copy>
 inline int hook_strided_async(Api api, Caller caller, const Copy* copy, void* stream) {
     return copy_through<int(const Copy*, void*)>(
-        api, caller, async_of(copy != nullptr ? describe(*copy) : CopyArguments{}, stream), copy, stream);
+        api, caller, [&] { return async_of(copy != nullptr ? describe(*copy) : CopyArguments{}, stream); }, copy,
+        stream);
 }
 PINCHECK_SAME(driver_2d, hook_strided)
 PINCHECK_SAME(driver_2d_v1, hook_strided)
@@ -328,24 +355,25 @@ inline CopyArguments fill_of(std::uint64_t dst, std::uint64_t pitch, std::uint64
 }
 template <class Address, class Value, class Size>
 inline int hook_set(Api api, Caller caller, Address dst, Value value, Size count) {
-    return copy_through<int(Address, Value, Size)>(api, caller, fill_of<Value>(dst, 0, count, 1), dst, value, count);
+    return copy_through<int(Address, Value, Size)>(
+        api, caller, [&] { return fill_of<Value>(dst, 0, count, 1); }, dst, value, count);
 }
 template <class Address, class Value, class Size>
 inline int hook_set_async(Api api, Caller caller, Address dst, Value value, Size count, void* stream) {
     return copy_through<int(Address, Value, Size, void*)>(
-        api, caller, async_of(fill_of<Value>(dst, 0, count, 1), stream), dst, value, count, stream);
+        api, caller, [&] { return async_of(fill_of<Value>(dst, 0, count, 1), stream); }, dst, value, count, stream);
 }
 template <class Address, class Value, class Size>
 inline int hook_set_2d(Api api, Caller caller, Address dst, Size pitch, Value value, Size width, Size height) {
-    return copy_through<int(Address, Size, Value, Size, Size)>(api, caller, fill_of<Value>(dst, pitch, width, height),
-                                                               dst, pitch, value, width, height);
+    return copy_through<int(Address, Size, Value, Size, Size)>(
+        api, caller, [&] { return fill_of<Value>(dst, pitch, width, height); }, dst, pitch, value, width, height);
 }
 template <class Address, class Value, class Size>
 inline int hook_set_2d_async(Api api, Caller caller, Address dst, Size pitch, Value value, Size width, Size height,
                              void* stream) {
     return copy_through<int(Address, Size, Value, Size, Size, void*)>(
-        api, caller, async_of(fill_of<Value>(dst, pitch, width, height), stream), dst, pitch, value, width, height,
-        stream);
+        api, caller, [&] { return async_of(fill_of<Value>(dst, pitch, width, height), stream); }, dst, pitch, value,
+        width, height, stream);
 }
 #define PINCHECK_SET(bits)                                  \
     PINCHECK_SAME(driver_set##bits, hook_set)               \
@@ -368,14 +396,14 @@ inline CopyArguments prefetch_of(std::uint64_t pointer, std::uint64_t bytes, boo
 }
 inline int hook_prefetch_v1(Api api, Caller caller, std::uint64_t pointer, std::size_t bytes, int device,
                             void* stream) {
-    return copy_through<int PINCHECK_PARAMS_prefetch_v1>(api, caller, prefetch_of(pointer, bytes, device >= 0, stream),
-                                                         pointer, bytes, device, stream);
+    return copy_through<int PINCHECK_PARAMS_prefetch_v1>(
+        api, caller, [&] { return prefetch_of(pointer, bytes, device >= 0, stream); }, pointer, bytes, device, stream);
 }
 inline int hook_prefetch(Api api, Caller caller, std::uint64_t pointer, std::size_t bytes, cuda_abi::Location location,
                          unsigned flags, void* stream) {
     return copy_through<int PINCHECK_PARAMS_prefetch>(
-        api, caller, prefetch_of(pointer, bytes, location.type == cuda_abi::kLocationDevice, stream), pointer, bytes,
-        location, flags, stream);
+        api, caller, [&] { return prefetch_of(pointer, bytes, location.type == cuda_abi::kLocationDevice, stream); },
+        pointer, bytes, location, flags, stream);
 }
 inline int hook_prefetch_batch(Api api, Caller caller, const std::uint64_t* pointers, const std::size_t* sizes,
                                std::size_t count, const cuda_abi::Location* locations, const std::size_t* first,

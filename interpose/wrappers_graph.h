@@ -26,22 +26,22 @@ inline bool describe_node(const cuda_abi::GraphNode* node, CopyArguments& work) 
 inline int hook_graph_add_copy(Api api, Caller caller, void** node, void* graph, const void* dependencies,
                                std::size_t count, const cuda_abi::Copy3DV2* copy, void* context) {
     return copy_through<int PINCHECK_PARAMS_graph_add_copy>(
-        api, caller, node_of(copy != nullptr ? describe(*copy) : CopyArguments{}), node, graph, dependencies, count,
-        copy, context);
+        api, caller, [&] { return node_of(copy != nullptr ? describe(*copy) : CopyArguments{}); }, node, graph,
+        dependencies, count, copy, context);
 }
 inline int hook_graph_set_copy(Api api, Caller caller, void* node, const cuda_abi::Copy3DV2* copy) {
     return copy_through<int PINCHECK_PARAMS_graph_set_copy>(
-        api, caller, node_of(copy != nullptr ? describe(*copy) : CopyArguments{}), node, copy);
+        api, caller, [&] { return node_of(copy != nullptr ? describe(*copy) : CopyArguments{}); }, node, copy);
 }
 inline int hook_graph_add_fill(Api api, Caller caller, void** node, void* graph, const void* dependencies,
                                std::size_t count, const cuda_abi::MemsetNode* fill, void* context) {
     return copy_through<int PINCHECK_PARAMS_graph_add_fill>(
-        api, caller, node_of(fill != nullptr ? describe(*fill) : CopyArguments{}), node, graph, dependencies, count,
-        fill, context);
+        api, caller, [&] { return node_of(fill != nullptr ? describe(*fill) : CopyArguments{}); }, node, graph,
+        dependencies, count, fill, context);
 }
 inline int hook_graph_set_fill(Api api, Caller caller, void* node, const cuda_abi::MemsetNode* fill) {
     return copy_through<int PINCHECK_PARAMS_graph_set_fill>(
-        api, caller, node_of(fill != nullptr ? describe(*fill) : CopyArguments{}), node, fill);
+        api, caller, [&] { return node_of(fill != nullptr ? describe(*fill) : CopyArguments{}); }, node, fill);
 }
 inline int hook_graph_add_node(Api api, Caller caller, void** node, void* graph, const void* dependencies,
                                std::size_t count, const cuda_abi::GraphNode* parameters) {
@@ -49,8 +49,8 @@ inline int hook_graph_add_node(Api api, Caller caller, void** node, void* graph,
     if (!describe_node(parameters, work)) {
         return pass_on(api, node, graph, dependencies, count, parameters);
     }
-    return copy_through<int PINCHECK_PARAMS_graph_add_node>(api, caller, work, node, graph, dependencies, count,
-                                                            parameters);
+    return copy_through<int PINCHECK_PARAMS_graph_add_node>(
+        api, caller, [&] { return work; }, node, graph, dependencies, count, parameters);
 }
 inline int hook_graph_add_node_v2(Api api, Caller caller, void** node, void* graph, const void* dependencies,
                                   const void* data, std::size_t count, const cuda_abi::GraphNode* parameters) {
@@ -58,15 +58,16 @@ inline int hook_graph_add_node_v2(Api api, Caller caller, void** node, void* gra
     if (!describe_node(parameters, work)) {
         return pass_on(api, node, graph, dependencies, data, count, parameters);
     }
-    return copy_through<int PINCHECK_PARAMS_graph_add_node_v2>(api, caller, work, node, graph, dependencies, data,
-                                                               count, parameters);
+    return copy_through<int PINCHECK_PARAMS_graph_add_node_v2>(
+        api, caller, [&] { return work; }, node, graph, dependencies, data, count, parameters);
 }
 inline int hook_graph_set_node(Api api, Caller caller, void* node, const cuda_abi::GraphNode* parameters) {
     CopyArguments work;
     if (!describe_node(parameters, work)) {
         return pass_on(api, node, parameters);
     }
-    return copy_through<int PINCHECK_PARAMS_graph_set_node>(api, caller, work, node, parameters);
+    return copy_through<int PINCHECK_PARAMS_graph_set_node>(
+        api, caller, [&] { return work; }, node, parameters);
 }
 
 // ---- Executable graphs

@@ -13,6 +13,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,6 +37,13 @@ UnwBacktrace unw_backtrace() {
 
 thread_local StackBounds t_bounds;
 
+// The last walk from each frame: while its words are what they were, another walk must give the same.
+struct Remembered {
+    StackWords words;
+    std::vector<std::uintptr_t> addresses;
+};
+thread_local std::map<std::uintptr_t, Remembered> t_remembered;
+
 // As a hook is: the walk begins where it was called from.
 #define CALLER                                                           \
     Caller {                                                             \
@@ -46,9 +54,39 @@ thread_local StackBounds t_bounds;
 struct Tally {
     long walks = 0;
     long answered = 0;
+    long unchanged = 0;  // walks that were made again with nothing changed
+    long changed = 0;
     std::size_t deepest = 0;
     std::vector<std::string> wrong;
 };
+
+void compare_with_remembered(Tally& tally, const Caller& caller, const StackWords& words, const std::uintptr_t* found,
+                             std::size_t count) {
+    const std::vector<std::uintptr_t> now(found, found + count);
+    Remembered& before = t_remembered[caller.frame];
+    if (is_unchanged(before.words, caller)) {
+        ++tally.unchanged;
+        if (before.addresses != now) {
+            tally.wrong.push_back("remembered wrongly");
+        }
+    } else {
+        ++tally.changed;
+    }
+    before = {words, now};
+    if (words.count != 0) {
+        if (!is_unchanged(before.words, caller)) {
+            tally.wrong.push_back("not what was just seen");
+        }
+        StackWords other = words;
+        other.words[other.count - 1].value ^= 1;
+        StackWords older = words;
+        --older.epoch;
+        if (is_unchanged(other, caller) || is_unchanged(older, caller) ||
+            is_unchanged(words, {caller.return_address, caller.frame + 8})) {
+            tally.wrong.push_back("a change was not noticed");
+        }
+    }
+}
 
 std::string text(const std::uintptr_t* addresses, std::size_t count) {
     std::string result;
@@ -80,7 +118,8 @@ __attribute__((noinline)) void probe(void* context) {
         std::uintptr_t found[kMaxDepth];
         std::size_t count = 0;
         errno = 4711;
-        const bool answered = walk_stack(caller, depth, t_bounds, found, count);
+        StackWords words;
+        const bool answered = walk_stack(caller, depth, t_bounds, found, count, words);
         const bool kept = errno == 4711;
         const std::size_t known = std::min(depth, expected.size());
         const bool right = count >= 1 && kept && (answered ? count == known : count <= known) &&
@@ -88,6 +127,9 @@ __attribute__((noinline)) void probe(void* context) {
         if (!right && tally.wrong.size() < 3) {
             tally.wrong.push_back((answered ? "answered" : "given up") + text(found, count) + "\n  expected" +
                                   text(expected.data(), known));
+        }
+        if (depth == 6) {
+            compare_with_remembered(tally, caller, words, found, count);
         }
         if (depth > 1) {
             ++tally.walks;
@@ -101,7 +143,8 @@ __attribute__((noinline)) void probe(void* context) {
 __attribute__((noinline)) void only_walk(void* context) {
     std::uintptr_t found[kMaxDepth];
     std::size_t count = 0;
-    const bool answered = walk_stack(CALLER, kMaxDepth, t_bounds, found, count);
+    StackWords words;
+    const bool answered = walk_stack(CALLER, kMaxDepth, t_bounds, found, count, words);
     Tally& tally = *static_cast<Tally*>(context);
     ++tally.walks;
     tally.answered += answered ? 1 : 0;
@@ -179,6 +222,8 @@ TEST_P(StackWalkOfShapes, IsThatOfLibunwind) {
     }
     expect_all_answered(tally_);
     EXPECT_EQ(tally_.deepest, kMaxDepth);
+    EXPECT_GT(tally_.unchanged, 0);
+    EXPECT_GT(tally_.changed, 0);
 }
 
 TEST_P(StackWalkOfShapes, LeavesFramesOfManyPagesToLibunwind) {
@@ -415,13 +460,15 @@ TEST_F(StackWalk, OfADeepStack) {
 TEST_F(StackWalk, RefusesFramesThatAreNone) {
     std::uintptr_t found[kMaxDepth];
     std::size_t count = 0;
-    std::uintptr_t words[2] = {0, 0};
+    std::uintptr_t zeros[2] = {0, 0};
     int heap_like = 0;
     void* far = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (const std::uintptr_t frame :
-         {std::uintptr_t{0}, std::uintptr_t{8}, ~std::uintptr_t{0} - 7, reinterpret_cast<std::uintptr_t>(words),
+         {std::uintptr_t{0}, std::uintptr_t{8}, ~std::uintptr_t{0} - 7, reinterpret_cast<std::uintptr_t>(zeros),
           reinterpret_cast<std::uintptr_t>(&heap_like) & ~std::uintptr_t{7}, reinterpret_cast<std::uintptr_t>(far)}) {
-        EXPECT_FALSE(walk_stack({0x1234, frame}, 6, t_bounds, found, count));
+        StackWords words;
+        EXPECT_FALSE(walk_stack({0x1234, frame}, 6, t_bounds, found, count, words));
+        EXPECT_EQ(words.count, 0u);
         EXPECT_EQ(count, 1u);
         EXPECT_EQ(found[0], 0x1234u);
     }
