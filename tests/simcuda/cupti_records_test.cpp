@@ -207,6 +207,7 @@ TEST_F(Cupti, AWaitForAPlaceInTheQueueIsOverheadOfThatCall) {
     ASSERT_EQ(full.size(), 1u);
     EXPECT_EQ(full[0].correlationId, profiler.calls().back().correlation);
     EXPECT_LT(full[0].start, full[0].end);
+    EXPECT_NE(full[0].overheadData, nullptr);
 }
 
 TEST_F(Cupti, SynchronisationsHaveRecordsAndHiddenWaitsHaveNone) {

@@ -11,6 +11,10 @@ namespace {
 static_assert(sizeof(CUpti_ActivityMemcpy6) <= kLargestRecord && sizeof(CUpti_ActivityMemcpyPtoP4) <= kLargestRecord);
 static_assert(sizeof(CUpti_ActivityMemset4) <= kLargestRecord && sizeof(CUpti_ActivityAPI) <= kLargestRecord);
 
+// What a full queue's record points to; its length is that of the queue, the channels are not simulated.
+CUpti_ActivityOverheadCommandBufferFullData g_command_buffer{1024, CUPTI_INVALID_CHANNEL_ID,
+                                                             CUPTI_CHANNEL_TYPE_INVALID};
+
 std::uint32_t thread_id() {
     return static_cast<std::uint32_t>(syscall(SYS_gettid));
 }
@@ -167,6 +171,8 @@ Record::Record(CUpti_ActivityOverheadKind kind, std::uint32_t correlation, std::
     record.start = start;
     record.end = end;
     record.correlationId = correlation;
+    if (kind == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL && version() >= 130000)
+        record.overheadData = &g_command_buffer;
 }
 
 Record::Record(CUpti_ExternalCorrelationKind kind, std::uint64_t id, std::uint32_t correlation) {
