@@ -49,10 +49,23 @@ TEST(PageableDownload, WaitsAtEverySize) {
     EXPECT_TRUE(copy_waits(Kind::pageable, 1 * MiB, Way::down));
 }
 
+// Not even the copy itself is left to do when the call returns.
+TEST(PageableDownload, HasArrivedWhenTheCallReturns) {
+    for (const std::size_t size : {64ul, 64 * KiB, 8 * MiB}) {
+        HostMemory host(Kind::pageable, size);
+        DeviceMemory device(size);
+        Stream stream;
+        CUDA_OK(cudaMemsetAsync(device, 7, size, stream));
+        CUDA_OK(cudaMemcpyAsync(host.data(), device, size, cudaMemcpyDeviceToHost, stream));
+        EXPECT_EQ(std::vector<char>(host.data(), host.data() + size), std::vector<char>(size, 7)) << size;
+    }
+}
+
 TEST(ManagedCopy, WaitsAtEverySize) {
     EXPECT_TRUE(copy_waits(Kind::managed, 256, Way::up));
     EXPECT_TRUE(copy_waits(Kind::managed, 256, Way::down));
     EXPECT_TRUE(copy_waits(Kind::managed, 1 * MiB, Way::up));
+    EXPECT_TRUE(copy_waits(Kind::managed, 1 * MiB, Way::down));
 }
 
 class LockedCopy : public testing::TestWithParam<std::tuple<Kind, std::size_t>> {};

@@ -1,5 +1,7 @@
 // Which calls wait for a kernel that runs in an unrelated, non-blocking stream.
 #include <cstdlib>
+#include <cstring>
+#include <vector>
 
 #include "gate.h"
 #include "host_memory.h"
@@ -33,6 +35,22 @@ TEST_F(UnrelatedKernel, HoldsCudaFreeHost) {
     EXPECT_TRUE(holds([&] { EXPECT_EQ(cudaFreeHost(memory), cudaSuccess); }));
 }
 
+// Freeing page-locked memory in flight is a wait and no corruption: the device gets what the buffer held.
+TEST_F(UnrelatedKernel, HoldsCudaFreeHostOfABufferInFlight) {
+    Stream copying;
+    DeviceMemory device(kSize);
+    char* memory = nullptr;
+    CUDA_OK(cudaMallocHost(reinterpret_cast<void**>(&memory), kSize));
+    std::memset(memory, 5, kSize);
+    gate_.close_in(copying);
+    CUDA_OK(cudaMemcpyAsync(device, memory, kSize, cudaMemcpyHostToDevice, copying));
+    EXPECT_TRUE(waits(gate_, [&] { EXPECT_EQ(cudaFreeHost(memory), cudaSuccess); }));
+    EXPECT_EQ(cudaStreamQuery(copying), cudaSuccess) << "the copy was over before the memory went";
+    std::vector<char> seen(kSize);
+    CUDA_OK(cudaMemcpy(seen.data(), device, kSize, cudaMemcpyDeviceToHost));
+    EXPECT_EQ(seen, std::vector<char>(kSize, 5));
+}
+
 TEST_F(UnrelatedKernel, HoldsCudaHostUnregister) {
     void* memory = std::aligned_alloc(4096, kSize);
     CUDA_OK(cudaHostRegister(memory, kSize, cudaHostRegisterDefault));
@@ -61,6 +79,18 @@ TEST_F(UnrelatedKernel, DoesNotHoldPinning) {
     cudaFreeHost(pinned);
     cudaHostUnregister(memory);
     std::free(memory);
+}
+
+// Page-locking takes long by itself: tens of milliseconds, far below the deadline.
+TEST_F(UnrelatedKernel, DoesNotHoldPinningOfMuchMemory) {
+    constexpr std::size_t kMuch = 64 << 20;
+    void* pinned = nullptr;
+    HostMemory memory(Kind::pageable, kMuch);
+    EXPECT_FALSE(holds([&] { EXPECT_EQ(cudaMallocHost(&pinned, kMuch), cudaSuccess); }));
+    EXPECT_FALSE(
+        holds([&] { EXPECT_EQ(cudaHostRegister(memory.data(), kMuch, cudaHostRegisterDefault), cudaSuccess); }));
+    CUDA_OK(cudaFreeHost(pinned));
+    CUDA_OK(cudaHostUnregister(memory.data()));
 }
 
 TEST_F(UnrelatedKernel, DoesNotHoldStreamsAndEvents) {
