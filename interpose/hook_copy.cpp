@@ -1,5 +1,7 @@
 #include "hook_copy.h"
 
+#include <bit>
+
 #include "clock.h"
 #include "memory_detail.h"
 #include "process_info.h"
@@ -188,7 +190,7 @@ __attribute__((noinline)) void CopyHook::describe_new_site() noexcept {
                     span_or(copy.destination_span, copy.bytes));
 }
 
-__attribute__((noinline)) void CopyHook::set_facts_slowly(const CopyArguments& arguments) noexcept {
+__attribute__((noinline)) void CopyHook::set_facts(const CopyArguments& arguments) noexcept {
     ask_again_ = false;
     allocation_site_ = 0;
     facts_.api = api();
@@ -209,37 +211,67 @@ __attribute__((noinline)) void CopyHook::set_facts_slowly(const CopyArguments& a
     classify_sides();
 }
 
-// Most copies: between linear host memory, which is asked about, and the device, outside of captures. Says the same as
-// the general way, and puts the facts together in two registers.
-inline __attribute__((always_inline)) bool CopyHook::set_facts_fast(const CopyArguments& arguments) noexcept {
-    const bool upload = arguments.direction == Direction::host_to_device;
-    if (!arguments.is_linear() || (!upload && arguments.direction != Direction::device_to_host) || is_named() ||
-        state().open_captures.load(std::memory_order_relaxed) != 0) {
-        return false;
-    }
-    const std::uintptr_t pointer = upload ? arguments.source : arguments.destination;
-    const std::uint64_t span = upload ? arguments.source_span : arguments.destination_span;
-    const PointerClass host = classify_quickly(state(), pointer, span_or(span, arguments.bytes), t_thread.may_ask);
-    if (host.memory.kind == MemoryClass::device) [[unlikely]] {
-        return false;
-    }
-    const unsigned flags = (arguments.async ? unsigned{report::kSiteAsync} : 0u) |
-                           (t_thread.driver_owned ? unsigned{report::kSiteOnDriverThread} : 0u) |
-                           (is_offender(kDevice, host.memory) ? unsigned{report::kSiteExactStack} : 0u);
-    const FactWords words = pack_facts(api(), SiteKind::copy, arguments.direction, stream_kind(api(), arguments.stream),
-                                       arguments.source_order, static_cast<std::uint16_t>(flags),
-                                       upload ? kDevice : host.memory, upload ? host.memory : kDevice);
-    __builtin_memcpy(static_cast<void*>(&facts_), &words, sizeof(facts_));
-    ask_again_ = host.ask_again;
-    allocation_site_ = host.allocation_site;
-    return true;
+// Most copies are between linear host memory and the device, outside of captures.
+inline __attribute__((always_inline)) bool CopyHook::is_simple(const CopyArguments& arguments) const noexcept {
+    return arguments.is_linear() &&
+           (arguments.direction == Direction::host_to_device || arguments.direction == Direction::device_to_host) &&
+           !is_named() && state().open_captures.load(std::memory_order_relaxed) == 0;
 }
 
-inline __attribute__((always_inline)) void CopyHook::set_facts(const CopyArguments& arguments) noexcept {
-    arguments_ = &arguments;
-    if (!set_facts_fast(arguments)) {
-        set_facts_slowly(arguments);
+inline __attribute__((always_inline)) PointerClass CopyHook::classify_host(
+    const CopyArguments& arguments) const noexcept {
+    const bool upload = arguments.direction == Direction::host_to_device;
+    const std::uint64_t span = upload ? arguments.source_span : arguments.destination_span;
+    return classify_quickly(state(), upload ? arguments.source : arguments.destination, span_or(span, arguments.bytes),
+                            t_thread.may_ask);
+}
+
+// What set_facts() says of a simple copy, put together in two registers.
+inline __attribute__((always_inline)) FactWords CopyHook::simple_facts(const CopyArguments& arguments,
+                                                                       report::Memory host) const noexcept {
+    const bool upload = arguments.direction == Direction::host_to_device;
+    const unsigned flags = (arguments.async ? unsigned{report::kSiteAsync} : 0u) |
+                           (t_thread.driver_owned ? unsigned{report::kSiteOnDriverThread} : 0u) |
+                           (is_offender(kDevice, host) ? unsigned{report::kSiteExactStack} : 0u);
+    return pack_facts(api(), SiteKind::copy, arguments.direction, stream_kind(api(), arguments.stream),
+                      arguments.source_order, static_cast<std::uint16_t>(flags), upload ? kDevice : host,
+                      upload ? host : kDevice);
+}
+
+inline Shard::KnownCopy& known_copy(std::uintptr_t place) noexcept {
+    return t_thread.shard->known_copies[(place ^ place >> 6 ^ place >> 12) % Shard::kKnownCopies];
+}
+
+// A place that copies as it did before need not find out again what its facts and its counters are. What is the same
+// for every call of one function is not in the key.
+inline __attribute__((always_inline)) void CopyHook::find_simple(const CopyArguments& arguments,
+                                                                 report::Memory host) noexcept {
+    const std::uintptr_t place = caller().return_address;
+    const std::uint64_t what = static_cast<std::uint64_t>(api()) |
+                               static_cast<std::uint64_t>(arguments.direction) << 16 |
+                               static_cast<std::uint64_t>(stream_kind(api(), arguments.stream)) << 24 |
+                               static_cast<std::uint64_t>(rule().bits()) << 32 |
+                               static_cast<std::uint64_t>(report::size_class(arguments.bytes)) << 40;
+    const Shard::KnownCopy& known = known_copy(place);
+    if (known.return_address != place || known.what != what ||
+        std::bit_cast<std::uint32_t>(known.host) != std::bit_cast<std::uint32_t>(host)) [[unlikely]] {
+        find_simple_anew(arguments, host, what);
+        return;
     }
+    __builtin_memcpy(static_cast<void*>(&facts_), known.facts, sizeof(facts_));
+    counters_ = known.counter;
+    if (counters_ == nullptr) {
+        find_counters();
+    }
+}
+
+__attribute__((noinline)) void CopyHook::find_simple_anew(const CopyArguments& arguments, report::Memory host,
+                                                          std::uint64_t what) noexcept {
+    const FactWords facts = simple_facts(arguments, host);
+    __builtin_memcpy(static_cast<void*>(&facts_), &facts, sizeof(facts_));
+    find_counters();
+    const std::uintptr_t place = caller().return_address;
+    known_copy(place) = {place, what, {facts[0], facts[1]}, host, has_one_frame(facts_, rule()) ? counters_ : nullptr};
 }
 
 inline __attribute__((always_inline)) void CopyHook::show_in_call() noexcept {
@@ -255,13 +287,26 @@ bool CopyHook::before(const CopyArguments& arguments) noexcept {
     }
     t_thread.last_copy = nullptr;
     counters_ = nullptr;
-    set_facts(arguments);
-    // Known before the call, since a pageable copy may hang; where the driver could not answer yet, after it.
-    if (!ask_again_) {
-        find_counters();
+    arguments_ = &arguments;
+    // Counters are found before the call, since a pageable copy may hang; where the driver could not answer yet, after.
+    PointerClass host;
+    if (is_simple(arguments) && (host = classify_host(arguments)).memory.kind != MemoryClass::device && !host.ask_again)
+        [[likely]] {
+        ask_again_ = false;
+        allocation_site_ = host.allocation_site;
+        find_simple(arguments, host.memory);
+    } else {
+        set_facts(arguments);
+        if (!ask_again_) {
+            find_counters();
+        }
     }
     show_in_call();
     return true;
+}
+
+__attribute__((noinline)) void CopyHook::lose_unclassified(std::uint64_t end_ns) noexcept {
+    state().image.lose(report::Loss::not_classified, 1, 0, end_ns);
 }
 
 __attribute__((noinline)) void CopyHook::remember_captured() noexcept {
@@ -270,8 +315,8 @@ __attribute__((noinline)) void CopyHook::remember_captured() noexcept {
 }
 
 inline __attribute__((always_inline)) void CopyHook::count(int status, std::uint64_t end_ns) noexcept {
-    if (facts_.source.kind == MemoryClass::unknown || facts_.destination.kind == MemoryClass::unknown) {
-        state().image.lose(report::Loss::not_classified, 1, 0, end_ns);
+    if (facts_.source.kind == MemoryClass::unknown || facts_.destination.kind == MemoryClass::unknown) [[unlikely]] {
+        lose_unclassified(end_ns);
     }
     if (counters_ != nullptr) {
         add_call(*counters_, {status, arguments_->bytes, start_ns_, end_ns});
@@ -290,6 +335,13 @@ inline __attribute__((always_inline)) void CopyHook::count(int status, std::uint
     }
 }
 
+__attribute__((noinline)) void CopyHook::ask_device() noexcept {
+    if (t_thread.may_ask && state().open_captures.load(std::memory_order_relaxed) == 0) {
+        t_thread.asked_device = true;
+        record_device(state());
+    }
+}
+
 void CopyHook::after(int status) noexcept {
     const std::uint64_t end_ns = now_ns();
     ThreadState& thread = t_thread;
@@ -300,10 +352,8 @@ void CopyHook::after(int status) noexcept {
         classify_after_all();
     }
     count(status, end_ns);
-    if (status == 0 && !thread.asked_device && !thread.driver_owned && !state().after_fork &&
-        state().open_captures.load(std::memory_order_relaxed) == 0) {
-        thread.asked_device = true;
-        record_device(state());
+    if (status == 0 && !thread.asked_device) [[unlikely]] {
+        ask_device();
     }
     leave();
 }
@@ -326,6 +376,7 @@ void CopyHook::after_batch(int status) noexcept {
 }
 
 void CopyHook::record(const CopyArguments& arguments, std::uint64_t copies_of_call) noexcept {
+    arguments_ = &arguments;
     set_facts(arguments);
     find_counters();
     count(status_, start_ns_ + (end_ns_ - start_ns_) / copies_of_call);

@@ -27,10 +27,15 @@ class CopyHook : public Hook {
 
   private:
     void set_facts(const CopyArguments& arguments) noexcept;
-    bool set_facts_fast(const CopyArguments& arguments) noexcept;
-    void set_facts_slowly(const CopyArguments& arguments) noexcept;
+    bool is_simple(const CopyArguments& arguments) const noexcept;
+    PointerClass classify_host(const CopyArguments& arguments) const noexcept;
+    FactWords simple_facts(const CopyArguments& arguments, report::Memory host) const noexcept;
+    void find_simple(const CopyArguments& arguments, report::Memory host) noexcept;
     void show_in_call() noexcept;
+    void find_simple_anew(const CopyArguments& arguments, report::Memory host, std::uint64_t what) noexcept;
     void remember_captured() noexcept;
+    void lose_unclassified(std::uint64_t end_ns) noexcept;
+    void ask_device() noexcept;
     void count(int status, std::uint64_t end_ns) noexcept;
     void classify_sides() noexcept;
     void ask_both_sides(bool may_ask) noexcept;

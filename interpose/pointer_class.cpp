@@ -16,6 +16,13 @@ constexpr unsigned kMemoryTypeArray = 3;
 constexpr unsigned kMemoryTypeUnified = 4;
 constexpr int kNotInitialized = 3;
 
+PointerAnswer ask(const Driver& driver, std::uintptr_t pointer) noexcept {
+    PointerAnswer answer;
+    void* values[] = {&answer.type, &answer.start, &answer.bytes};
+    answer.status = driver.pointer_get_attributes(3, kRangeAttributes, values, pointer);
+    return answer;
+}
+
 // Managed memory answers "device" too (measured); asked apart, since page-locked memory need not be.
 bool is_managed(const Driver& driver, std::uintptr_t pointer) noexcept {
     static constexpr int kAttributes[] = {kAttributeIsManaged};

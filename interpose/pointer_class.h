@@ -36,15 +36,7 @@ inline constexpr int kAttributeMemoryType = 2;
 inline constexpr int kAttributeRangeStart = 11;
 inline constexpr int kAttributeRangeSize = 12;
 inline constexpr unsigned kMemoryTypeHost = 1;
-inline __attribute__((always_inline)) PointerAnswer ask(const Driver& driver, std::uintptr_t pointer) noexcept {
-    static constexpr int kAttributes[] = {kAttributeMemoryType, kAttributeRangeStart, kAttributeRangeSize};
-    unsigned type = 0;
-    std::uintptr_t start = 0;
-    std::uint64_t bytes = 0;
-    void* values[] = {&type, &start, &bytes};
-    const int status = driver.pointer_get_attributes(3, kAttributes, values, pointer);
-    return {status, type, start, bytes};
-}
+inline constexpr int kRangeAttributes[] = {kAttributeMemoryType, kAttributeRangeStart, kAttributeRangeSize};
 
 // The ways of classify(): without the driver, and by its answer. `bytes` are not 0.
 PointerClass classify_unasked(const State& state, std::uintptr_t pointer, std::uint64_t bytes, bool may_ask) noexcept;
@@ -60,11 +52,16 @@ inline __attribute__((always_inline)) PointerClass classify_quickly(const State&
     if (!may_ask || known == nullptr || known->pointer_get_attributes == nullptr) [[unlikely]] {
         return classify_unasked(state, pointer, bytes, may_ask);
     }
-    const PointerAnswer answer = ask(*known, pointer);
+    // Not kept in a PointerAnswer: what the driver stored in parts would be read again as a whole.
+    unsigned type = 0;
+    std::uintptr_t start = 0;
+    std::uint64_t length = 0;
+    void* values[] = {&type, &start, &length};
+    const int status = known->pointer_get_attributes(3, kRangeAttributes, values, pointer);
     const LastRange& last = t_thread.last_range;
-    if (answer.status != 0 || answer.type != kMemoryTypeHost || answer.start != last.address || last.address == 0 ||
-        last.version != state.pinned.version() || bytes > answer.bytes - (pointer - answer.start)) [[unlikely]] {
-        return classify_answer(state, *known, pointer, bytes, answer);
+    if (status != 0 || type != kMemoryTypeHost || start != last.address || start == 0 ||
+        last.version != state.pinned.version() || bytes > length - (pointer - start)) [[unlikely]] {
+        return classify_answer(state, *known, pointer, bytes, {status, type, start, length});
     }
     return {last.memory, last.site, false};
 }

@@ -326,6 +326,9 @@ bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noex
     for (Shard::KnownStack& known : shard->known) {
         known.words.count = 0;  // of another thread's stack
     }
+    for (Shard::KnownCopy& known : shard->known_copies) {
+        known.return_address = 0;
+    }
     thread.shard = shard;
     thread.generation = state.generation;
     thread.driver_owned = !state.after_fork && runs_under_driver(caller);
@@ -404,11 +407,8 @@ __attribute__((noinline)) CounterSlot* find_by_stack(State& state, ThreadState& 
 CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& facts, const Caller& caller,
                          CallerRule rule) noexcept {
     const Words words = words_of(facts);
-    const bool exact = (facts.flags & report::kSiteExactStack) != 0;
-    const bool one_frame =
-        info(facts.api).side == Side::runtime ? !rule.is_cuda() : !rule.is_cuda() && !rule.may_hold_runtime();
     const Shard& shard = *thread.shard;
-    if (!exact && one_frame) {
+    if (has_one_frame(facts, rule)) {
         const Shard::Key key = shard_key(words, &caller.return_address, 1);
         const Shard::Entry& first = shard.entries[home_of(shard, key)];
         return first.key == key ? first.counter : find_by_caller(state, thread, facts, caller);

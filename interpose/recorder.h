@@ -67,6 +67,12 @@ report::CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFa
 report::CounterSlot* counters_of_origin(State& state, ThreadState& thread, const SiteFacts& facts,
                                         std::uint32_t origin) noexcept;
 
+// Whether the site's key is the caller alone.
+inline __attribute__((always_inline)) bool has_one_frame(const SiteFacts& facts, CallerRule rule) noexcept {
+    return (facts.flags & report::kSiteExactStack) == 0 && !rule.is_cuda() &&
+           (info(facts.api).side == Side::runtime || !rule.may_hold_runtime());
+}
+
 struct CallResult {
     int status;  // the API's return value
     std::uint64_t bytes;

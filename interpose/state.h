@@ -36,6 +36,16 @@ struct Shard {
         report::CounterSlot* counter;
     };
     static constexpr std::uint32_t kKnownStacks = 64;
+    // Places that called lately, with what followed from a call like that (hook_copy.cpp). Like KnownStack it must tell
+    // apart whatever the key of a counter does.
+    struct KnownCopy {
+        std::uintptr_t return_address;
+        std::uint64_t what;
+        std::uint64_t facts[2];
+        report::Memory host;
+        report::CounterSlot* counter;  // null: to be looked for by the stack
+    };
+    static constexpr std::uint32_t kKnownCopies = 64;
 
     report::ThreadSlot* slot;
     report::CounterSlot* last_counter;  // most recently handed out
@@ -44,6 +54,7 @@ struct Shard {
     std::uint32_t count;
     Shard* next_free;
     KnownStack known[kKnownStacks];
+    KnownCopy known_copies[kKnownCopies];
 };
 
 struct State {

@@ -25,7 +25,7 @@ import tempfile
 
 CASES = {
     # name: (what, budget in ns, budget in instructions, ceiling in instructions)
-    "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500, 610),
+    "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500, 540),
     "static": ("cudaMemcpyAsync, pinned, static runtime", 150, 500, 605),
     "sync": ("cudaStreamSynchronize", 150, 500, 400),
     "launch": ("cuLaunchKernel, passed through", 30, None, 60),

@@ -163,5 +163,31 @@ TEST(BareStack, K9_ModuleBuildIdAndOffsetAlways) {
     EXPECT_EQ(process_text(report, &ProcessRecord::executable), fs::canonical(program_path("stripped")).string());
 }
 
+// One line that copies in every way by turns: each way is a site.
+TEST(OnePlace, EveryWayOfCopyingIsTold) {
+    Command command;
+    command.arguments = {program_path("one_place")};
+    command.environment["LD_LIBRARY_PATH"] = PINCHECK_TEST_BENCH;
+    const FinishedRun with(command);
+    ASSERT_TRUE(with.outcome().exited(0)) << describe(with.outcome());
+    const Report report = with.report();
+    for (const Direction direction : {Direction::host_to_device, Direction::device_to_host}) {
+        for (const MemoryClass host : {MemoryClass::pinned, MemoryClass::pageable}) {
+            for (const StreamKind stream : {StreamKind::legacy_default, StreamKind::created}) {
+                const Totals found = totals(report, [&](const SiteRecord& site) {
+                    const bool upload = site.direction == Direction::host_to_device;
+                    return site.kind == SiteKind::copy && site.direction == direction && site.stream == stream &&
+                           (upload ? site.source : site.destination).kind == host &&
+                           (upload ? site.destination : site.source).kind == MemoryClass::device;
+                });
+                EXPECT_EQ(found.calls, 50u)
+                    << static_cast<int>(direction) << static_cast<int>(host) << static_cast<int>(stream);
+                EXPECT_EQ(found.bytes, 50u * 4096u);
+            }
+        }
+    }
+    EXPECT_EQ(losses_text(report), "");
+}
+
 }  // namespace
 }  // namespace pincheck::test
