@@ -5,7 +5,7 @@
 // and where the caller's frame pointer was saved. With the address that fits into one word (AddressCache). Functions
 // that align their stack (AVX) keep the CFA in a slot below the frame pointer. All else is complex, and libunwind's.
 //
-// Sources: System V ABI, AMD64 supplement, 3.6 and 3.7; DWARF 5, 6.4; LSB Core, 10.6 (.eh_frame, .eh_frame_hdr).
+// Sources: System V ABI, AMD64 supplement, 3.6 and 3.7; DWARF 5, 6.4.
 #pragma once
 
 #include <cstdint>
