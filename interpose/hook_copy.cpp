@@ -174,7 +174,7 @@ __attribute__((noinline)) void CopyHook::classify_after_all() noexcept {
 
 void CopyHook::find_counters() noexcept {
     t_thread.created_site = 0;
-    counters_ = counters_of(state(), t_thread, facts_, caller(), rule());
+    counters_ = counters_of(state(), t_thread, facts_, report::size_class(arguments_->bytes), caller(), rule());
     if (t_thread.created_site != 0) [[unlikely]] {
         describe_new_site();
     }

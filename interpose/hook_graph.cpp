@@ -261,7 +261,8 @@ std::uint64_t GraphHook::launched(void* executable, std::uint64_t end_ns) noexce
         facts.flags = static_cast<std::uint16_t>(report::kSiteInGraph | report::kSiteAsync | report::kSiteExactStack);
         facts.destination = work.destination;
         facts.source = work.source;
-        if (report::CounterSlot* counters = counters_of_origin(state(), t_thread, facts, work.origin)) {
+        if (report::CounterSlot* counters =
+                counters_of_origin(state(), t_thread, facts, report::size_class(work.bytes), work.origin)) {
             add_call(*counters, {0, work.bytes, start_ns(), start_ns() + (makes_wait(work) ? share : 0)});
         }
         if (work.destination.kind == MemoryClass::unknown || work.source.kind == MemoryClass::unknown) {

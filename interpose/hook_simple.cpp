@@ -21,7 +21,7 @@ bool SimpleHook::before(report::SiteKind kind, report::StreamKind stream) noexce
     const bool pins = kind == report::SiteKind::allocate;
     facts.flags = static_cast<std::uint16_t>((pins ? report::kSiteExactStack : 0) |
                                              (thread.driver_owned ? report::kSiteOnDriverThread : 0));
-    counters_ = counters_of(state(), thread, facts, caller(), rule());
+    counters_ = counters_of(state(), thread, facts, 0, caller(), rule());
     report::ThreadSlot& slot = *thread.shard->slot;
     report::store(slot.in_call_api, state().api_name(api()));
     start_ns_ = now_ns();

@@ -45,6 +45,19 @@ Hash128 hash_of(const Words& facts, const std::uintptr_t* addresses, std::size_t
     return hasher.result();
 }
 
+// Where a thread keeps its counters, the size goes where the facts have a reserved byte: the key stays two words.
+static_assert(offsetof(SiteFacts, destination) == 8 && offsetof(report::Memory, reserved) == 1);
+constexpr unsigned kSizeClassShift = 8;
+
+Words words_of(const SiteFacts& facts, std::uint64_t size_class) noexcept {
+    Words words = words_of(facts);
+    words[1] |= size_class << kSizeClassShift;
+    return words;
+}
+std::uint16_t size_class_of(const Shard::Key& key) noexcept {
+    return static_cast<std::uint16_t>(key.facts[1] >> kSizeClassShift & 0xff);
+}
+
 // One frame is its own key; several are hashed.
 Shard::Key shard_key(const Words& facts, const std::uintptr_t* addresses, std::size_t count) noexcept {
     if (count == 1) {
@@ -186,6 +199,7 @@ CounterSlot* place_new_counter(State& state, ThreadState& thread, std::uint32_t 
         return nullptr;
     }
     report::store(counter->site, site);
+    report::store(counter->size_class, size_class_of(key));
     report::store(counter->thread, shard.slot->thread);
     report::store(counter->bytes_min, UINT64_MAX);
     shard.last_counter = counter;
@@ -195,7 +209,7 @@ CounterSlot* place_new_counter(State& state, ThreadState& thread, std::uint32_t 
 
 // First call of this thread at this site. Not inlined: the known path stays small.
 __attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& thread, SiteFacts facts,
-                                                    const Caller& caller, SiteKey key,
+                                                    std::uint16_t size_class, const Caller& caller, SiteKey key,
                                                     const Backtrace* exact) noexcept {
     const KeepErrno keep;
     const NotCancelled whole;
@@ -205,7 +219,7 @@ __attribute__((noinline)) CounterSlot* new_counters(State& state, ThreadState& t
     }
     const std::uint32_t id = site_id(state, facts, key, exact != nullptr ? *exact : trace);
     Shard& shard = *thread.shard;
-    const Shard::Key shard_entry = shard_key(words_of(facts), key.frames, key.count);
+    const Shard::Key shard_entry = shard_key(words_of(facts, size_class), key.frames, key.count);
     if (key.count == 0) {
         if (CounterSlot* known = find_in_shard(shard, shard_entry)) {
             return known;
@@ -371,14 +385,17 @@ inline __attribute__((always_inline)) CounterSlot* find_known_stack(const Shard&
 }
 
 __attribute__((noinline)) CounterSlot* find_by_caller(State& state, ThreadState& thread, const SiteFacts& facts,
-                                                      const Caller& caller) noexcept {
-    CounterSlot* known = find_in_shard(*thread.shard, shard_key(words_of(facts), &caller.return_address, 1));
-    return known != nullptr ? known : new_counters(state, thread, facts, caller, {&caller.return_address, 1}, nullptr);
+                                                      std::uint16_t size_class, const Caller& caller) noexcept {
+    CounterSlot* known =
+        find_in_shard(*thread.shard, shard_key(words_of(facts, size_class), &caller.return_address, 1));
+    return known != nullptr
+               ? known
+               : new_counters(state, thread, facts, size_class, caller, {&caller.return_address, 1}, nullptr);
 }
 
 __attribute__((noinline)) CounterSlot* find_by_stack(State& state, ThreadState& thread, const SiteFacts& facts,
-                                                     const Caller& caller) noexcept {
-    const Words words = words_of(facts);
+                                                     std::uint16_t size_class, const Caller& caller) noexcept {
+    const Words words = words_of(facts, size_class);
     const bool exact = (facts.flags & report::kSiteExactStack) != 0;
     const bool may_unwind = !state.after_fork && options().stacks;
     const std::size_t depth = exact ? options().depth : kKeyDepth;
@@ -388,7 +405,8 @@ __attribute__((noinline)) CounterSlot* find_by_stack(State& state, ThreadState& 
     unwind(caller, may_unwind ? depth : 1, trace, found.words);
     CounterSlot* counter = find_in_shard(shard, shard_key(words, trace.addresses, trace.count));
     if (counter == nullptr) {
-        counter = new_counters(state, thread, facts, caller, {trace.addresses, trace.count}, exact ? &trace : nullptr);
+        counter = new_counters(state, thread, facts, size_class, caller, {trace.addresses, trace.count},
+                               exact ? &trace : nullptr);
     }
     if (counter != nullptr && found.words.count != 0) {
         const std::uint32_t home = known_stack_home(words, caller);
@@ -404,22 +422,22 @@ __attribute__((noinline)) CounterSlot* find_by_stack(State& state, ThreadState& 
 
 }  // namespace
 
-CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& facts, const Caller& caller,
-                         CallerRule rule) noexcept {
-    const Words words = words_of(facts);
+CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& facts, std::uint16_t size_class,
+                         const Caller& caller, CallerRule rule) noexcept {
+    const Words words = words_of(facts, size_class);
     const Shard& shard = *thread.shard;
     if (has_one_frame(facts, rule)) {
         const Shard::Key key = shard_key(words, &caller.return_address, 1);
         const Shard::Entry& first = shard.entries[home_of(shard, key)];
-        return first.key == key ? first.counter : find_by_caller(state, thread, facts, caller);
+        return first.key == key ? first.counter : find_by_caller(state, thread, facts, size_class, caller);
     }
     CounterSlot* known = find_known_stack(shard, words, caller);
-    return known != nullptr ? known : find_by_stack(state, thread, facts, caller);
+    return known != nullptr ? known : find_by_stack(state, thread, facts, size_class, caller);
 }
 
-CounterSlot* counters_of_origin(State& state, ThreadState& thread, const SiteFacts& facts,
+CounterSlot* counters_of_origin(State& state, ThreadState& thread, const SiteFacts& facts, std::uint16_t size_class,
                                 std::uint32_t origin) noexcept {
-    const Words words = words_of(facts);
+    const Words words = words_of(facts, size_class);
     const Shard::Key key{{words[0], words[1]}, {origin, kOriginMark}};
     CounterSlot* known = find_in_shard(*thread.shard, key);
     return known != nullptr ? known : new_graph_counters(state, thread, facts, origin, key);

@@ -58,14 +58,14 @@ static_assert(pack_facts(Api{1}, report::SiteKind::fill, report::Direction::devi
 // Makes `thread` one of this State's threads. False when it cannot be recorded (counted as lost).
 bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noexcept;
 
-// Counters of the site for the calling thread; null when the call cannot be recorded (counted as lost).
-// errno is kept.
-report::CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& facts, const Caller& caller,
-                                 CallerRule rule) noexcept;
+// Counters of the site for the calling thread, of calls of that size (report::size_class(); 0: they move nothing); null
+// when the call cannot be recorded (counted as lost). errno is kept.
+report::CounterSlot* counters_of(State& state, ThreadState& thread, const SiteFacts& facts, std::uint16_t size_class,
+                                 const Caller& caller, CallerRule rule) noexcept;
 
 // The same for work that a graph did: the place is that of the site `origin`, which put it into the graph.
 report::CounterSlot* counters_of_origin(State& state, ThreadState& thread, const SiteFacts& facts,
-                                        std::uint32_t origin) noexcept;
+                                        std::uint16_t size_class, std::uint32_t origin) noexcept;
 
 // Whether the site's key is the caller alone.
 inline __attribute__((always_inline)) bool has_one_frame(const SiteFacts& facts, CallerRule rule) noexcept {

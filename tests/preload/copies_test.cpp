@@ -86,6 +86,25 @@ TEST_P(Copies, AddUpToTheNumbersInTheSource) {
     EXPECT_EQ(copies(report, Direction::device_to_host, MemoryClass::partly_registered), (Totals{1, 1, 0, 0}));
 }
 
+// A table by size needs no other data: a counter holds copies of its own size alone, and calls that move nothing have
+// none.
+TEST_P(Copies, AreCountedApartBySize) {
+    const FinishedRun run(command_of(GetParam()));
+    const Report report = run.report();
+    std::set<std::uint16_t> sizes;
+    for (const CounterSlot& counter : report.counters) {
+        const SiteKind kind = report.sites.at(counter.site).record.kind;
+        if (kind != SiteKind::copy && kind != SiteKind::fill) {
+            EXPECT_EQ(counter.size_class, 0u) << name(kind);
+        } else if (counter.bytes_min <= counter.bytes_max) {  // some succeeded
+            EXPECT_EQ(size_class(counter.bytes_min), counter.size_class);
+            EXPECT_EQ(size_class(counter.bytes_max), counter.size_class);
+            sizes.insert(counter.size_class);
+        }
+    }
+    EXPECT_EQ(sizes, std::set<std::uint16_t>{size_class(24 * 1024)});
+}
+
 // Where a registration ends inside a copied range is in the report: half of it.
 TEST_P(Copies, PartlyRegisteredSitesHaveTheirBoundary) {
     const FinishedRun run(command_of(GetParam()));
