@@ -1,4 +1,6 @@
 // Code loading and kernel launch. Any image is accepted: kernels are looked up by name only.
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -31,6 +33,18 @@ void load(const Context* context, const Kernel& kernel) {
     loading.stop(CUDA_SUCCESS);
 }
 
+CUresult load_image(void** out, const void* image) {
+    if (!out || !image)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = &g_any_image;
+    return CUDA_SUCCESS;
+}
+CUresult load_file(void** out, const char* path) {
+    if (out && path && access(path, R_OK) != 0)
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    return load_image(out, path);
+}
+
 CUresult launch(Context* context, const StreamPtr& stream, CUfunction function, SimDim3 grid, SimDim3 block,
                 unsigned shared_bytes, void** parameters, void** extra) {
     if (!stream)
@@ -53,12 +67,16 @@ CUresult launch(Context* context, const StreamPtr& stream, CUfunction function, 
 
 }  // namespace
 
-SIM_ONE(cuModuleLoadData, (CUmodule * out, const void* image), {
-    if (!out || !image)
-        return CUDA_ERROR_INVALID_VALUE;
-    *out = reinterpret_cast<CUmodule>(&g_any_image);
-    return CUDA_SUCCESS;
-})
+SIM_ONE(cuModuleLoad, (CUmodule * out, const char* path), { return load_file(reinterpret_cast<void**>(out), path); })
+
+SIM_ONE(cuModuleLoadData, (CUmodule * out, const void* image),
+        { return load_image(reinterpret_cast<void**>(out), image); })
+
+SIM_ONE(cuModuleLoadDataEx, (CUmodule * out, const void* image, unsigned, CUjit_option*, void**),
+        { return load_image(reinterpret_cast<void**>(out), image); })
+
+SIM_ONE(cuModuleLoadFatBinary, (CUmodule * out, const void* image),
+        { return load_image(reinterpret_cast<void**>(out), image); })
 
 SIM_ONE(cuModuleUnload, (CUmodule module), { return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; })
 
@@ -69,12 +87,12 @@ SIM_ONE(cuModuleGetFunction, (CUfunction * out, CUmodule module, const char* nam
 })
 
 SIM_PLAIN(cuLibraryLoadData,
-          (CUlibrary * out, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*, void**, unsigned), {
-              if (!out || !code)
-                  return CUDA_ERROR_INVALID_VALUE;
-              *out = reinterpret_cast<CUlibrary>(&g_any_image);
-              return CUDA_SUCCESS;
-          })
+          (CUlibrary * out, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*, void**, unsigned),
+          { return load_image(reinterpret_cast<void**>(out), code); })
+
+SIM_PLAIN(cuLibraryLoadFromFile,
+          (CUlibrary * out, const char* path, CUjit_option*, void**, unsigned, CUlibraryOption*, void**, unsigned),
+          { return load_file(reinterpret_cast<void**>(out), path); })
 
 SIM_PLAIN(cuLibraryUnload, (CUlibrary library), { return library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE; })
 
@@ -124,6 +142,14 @@ SIM_TWINS(cuLaunchKernel, _ptsz,
           {
               return launch(context, find_stream(context, stream, meaning), function, SimDim3{gx, gy, gz},
                             SimDim3{bx, by, bz}, shared_bytes, parameters, extra);
+          })
+
+SIM_TWINS(cuLaunchCooperativeKernel, _ptsz,
+          (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+           unsigned shared_bytes, CUstream stream, void** parameters),
+          {
+              return launch(context, find_stream(context, stream, meaning), function, SimDim3{gx, gy, gz},
+                            SimDim3{bx, by, bz}, shared_bytes, parameters, nullptr);
           })
 
 SIM_TWINS(cuLaunchKernelEx, _ptsz, (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra),

@@ -18,6 +18,9 @@ CUresult release_when_idle(Context* context, std::uintptr_t base, bool (*allowed
     const auto range = find_range(base);
     if (!range || range->base != base || range->reserved_size || !allowed(range->kind))
         return CUDA_ERROR_INVALID_VALUE;
+    std::unique_lock<std::shared_mutex> lock;
+    if (settings().driver_lock)
+        lock = std::unique_lock(machine().release);
     machine().wait_context(range->context);
     return release(base, allowed);
 }

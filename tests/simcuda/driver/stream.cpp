@@ -15,6 +15,7 @@ namespace simcuda {
 namespace {
 
 thread_local bool t_host_function = false;
+thread_local bool t_engine = false;  // a thread of the device
 
 // Kernels of different streams overlap, and a gate kernel occupies its thread until the host opens it.
 constexpr int kComputeThreads = 64;
@@ -68,10 +69,13 @@ std::vector<CompletionPtr> Machine::implicit_order(const StreamPtr& stream) {
 
 CompletionPtr Machine::submit(const StreamPtr& stream, Engine engine, std::function<void()> work,
                               std::vector<CompletionPtr> after, Slot slot) {
+    const bool takes_slot = slot == Slot::take && engine != Engine::none && engine != Engine::host;
+    // Not the engines: what they wait for, a release waits for.
+    if (settings().driver_lock && takes_slot && !t_engine)
+        const std::shared_lock released(release);
     std::unique_lock lock(mutex);
     // Measured: H200, driver 580.159.04: 1021 launches, copies or memsets fit behind a running kernel, the next call
     // blocks; 3000 event records or waits and 1500 host functions do not.
-    const bool takes_slot = slot == Slot::take && engine != Engine::none && engine != Engine::host;
     const auto has_room = [&] { return !takes_slot || stream->slots <= settings().queue_depth; };
     if (!has_room()) {
         lock.unlock();
@@ -150,6 +154,7 @@ void Machine::finish(const StreamPtr& stream, const std::shared_ptr<Command>& co
 void Machine::serve(Pool& pool, bool host_functions) {
     pthread_setname_np(pthread_self(), "simcuda");
     t_host_function = host_functions;
+    t_engine = true;
     std::unique_lock lock(mutex);
     for (;;) {
         ++pool.idle;

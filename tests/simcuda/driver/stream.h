@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 #include "cuda_symbols.h"
@@ -65,6 +66,7 @@ struct Stream {
 class Machine {
   public:
     std::mutex mutex;
+    std::shared_mutex release;     // SIMCUDA_DRIVER_LOCK: held by a release while it waits
     std::condition_variable done;  // a command ended, or a slot became free
 
     // Appends a command. Waits while the queue is full, unless the command takes no slot.
