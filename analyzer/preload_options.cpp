@@ -17,6 +17,9 @@ bool is_good(std::string_view key, std::string_view value) {
     if (key == "depth") {
         return is_number(value, 1, 64);
     }
+    if (key == "threshold") {
+        return is_number(value, 1, 999999);
+    }
     if (key == "verbosity") {
         return is_number(value, 0, 2);
     }
@@ -59,6 +62,7 @@ const std::vector<PreloadOption>& preload_options() {
     static const std::vector<PreloadOption> all = {
         {"stacks", "on|off", "Record call stacks"},
         {"depth", "1-64", "Frames of a stack"},
+        {"threshold", "1-999999", "Microseconds from which on a call held the host, and its cause is recorded"},
         {"exports", "on|off", "Hook calls to exported functions of the CUDA runtime and driver"},
         {"dlsym", "on|off", "Hook functions that the program looks up in the driver"},
         {"cmdline", "full|name", "How much of the command line is recorded"},

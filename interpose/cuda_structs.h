@@ -13,6 +13,16 @@ inline constexpr unsigned kDevice = 2;
 inline constexpr unsigned kArray = 3;
 inline constexpr unsigned kUnified = 4;
 
+// CUlaunchConfig.
+struct LaunchConfig {
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared_bytes;
+    void* stream;
+    void* attributes;
+    unsigned attribute_count;
+};
+
 // CUDA_MEMCPY2D_v1 (32-bit sizes and device addresses, CUDA 2 and 3.0) and CUDA_MEMCPY2D_v2.
 template <class Size, class Address>
 struct Copy2D {

@@ -6,6 +6,7 @@
 #include "memory_detail.h"
 #include "process_info.h"
 #include "stream_capture.h"
+#include "waits.h"
 
 namespace pincheck {
 
@@ -166,18 +167,18 @@ void CopyHook::classify_sides() noexcept {
     facts_.flags = static_cast<std::uint16_t>((facts_.flags & ~unsigned{report::kSiteExactStack}) | exact);
 }
 
-// The driver could not say what the memory is before it was initialised, which the call itself did.
-__attribute__((noinline)) void CopyHook::classify_after_all() noexcept {
-    classify_sides();
-    find_counters();
-}
-
-void CopyHook::find_counters() noexcept {
+inline __attribute__((always_inline)) void CopyHook::find_counters() noexcept {
     t_thread.created_site = 0;
     counters_ = counters_of(state(), t_thread, facts_, report::size_class(arguments_->bytes), caller(), rule());
     if (t_thread.created_site != 0) [[unlikely]] {
         describe_new_site();
     }
+}
+
+// The driver could not say what the memory is before it was initialised, which the call itself did.
+__attribute__((noinline)) void CopyHook::classify_after_all() noexcept {
+    classify_sides();
+    find_counters();
 }
 
 // More about the host's memory, once a site.
@@ -277,6 +278,7 @@ __attribute__((noinline)) void CopyHook::find_simple_anew(const CopyArguments& a
 inline __attribute__((always_inline)) void CopyHook::show_in_call() noexcept {
     report::ThreadSlot& slot = *t_thread.shard->slot;
     report::store(slot.in_call_api, state().api_name(api()));
+    report::store(t_thread.shard->in_call, counters_);
     start_ns_ = now_ns();
     report::store(slot.in_call_since_ns, start_ns_);
 }
@@ -342,16 +344,36 @@ __attribute__((noinline)) void CopyHook::ask_device() noexcept {
     }
 }
 
+// Why the call held the host.
+__attribute__((noinline)) void CopyHook::held(int status, std::uint64_t end_ns) noexcept {
+    HeldCall call;
+    call.kind = facts_.kind;
+    call.destination = facts_.destination.kind;
+    call.source = facts_.source.kind;
+    call.bytes = arguments_->bytes;
+    call.async = (facts_.flags & report::kSiteAsync) != 0;
+    call.captured = (facts_.flags & report::kSiteCaptured) != 0;
+    call.status = status;
+    record_wait(state(), t_thread, counters_ != nullptr ? counters_->site : 0, call, start_ns_, end_ns);
+}
+
 void CopyHook::after(int status) noexcept {
     const std::uint64_t end_ns = now_ns();
     ThreadState& thread = t_thread;
     report::ThreadSlot& slot = *thread.shard->slot;
+    const bool was_held = is_held(state(), end_ns - start_ns_);
+    if (was_held) [[unlikely]] {
+        show_long_call(*thread.shard, start_ns_, end_ns, counters_ != nullptr ? counters_->site : 0);
+    }
     report::store(slot.in_call_since_ns, std::uint64_t{0});
     report::store(slot.calls, slot.calls + 1);
     if (ask_again_) {
         classify_after_all();
     }
     count(status, end_ns);
+    if (was_held) [[unlikely]] {
+        held(status, end_ns);
+    }
     if (status == 0 && !thread.asked_device) [[unlikely]] {
         ask_device();
     }
@@ -379,7 +401,11 @@ void CopyHook::record(const CopyArguments& arguments, std::uint64_t copies_of_ca
     arguments_ = &arguments;
     set_facts(arguments);
     find_counters();
-    count(status_, start_ns_ + (end_ns_ - start_ns_) / copies_of_call);
+    const std::uint64_t end_ns = start_ns_ + (end_ns_ - start_ns_) / copies_of_call;
+    count(status_, end_ns);
+    if (is_held(state(), end_ns_ - start_ns_)) {
+        held(status_, end_ns);
+    }
 }
 
 void CopyHook::leave_batch() noexcept {

@@ -37,6 +37,7 @@ class CopyHook : public Hook {
     void lose_unclassified(std::uint64_t end_ns) noexcept;
     void ask_device() noexcept;
     void count(int status, std::uint64_t end_ns) noexcept;
+    void held(int status, std::uint64_t end_ns) noexcept;
     void classify_sides() noexcept;
     void ask_both_sides(bool may_ask) noexcept;
     void classify_after_all() noexcept;

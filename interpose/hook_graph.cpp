@@ -250,6 +250,9 @@ std::uint64_t GraphHook::launched(void* executable, std::uint64_t end_ns) noexce
     for (const GraphWork& work : *account) {
         waited_for += makes_wait(work) ? 1 : 0;
     }
+    if (waited_for != 0) {
+        stages();
+    }
     const std::uint64_t share = waited_for != 0 ? (end_ns - start_ns()) / waited_for : 0;
     std::uint64_t bytes = 0;
     for (const GraphWork& work : *account) {

@@ -4,6 +4,7 @@
 #include "hook_copy.h"
 #include "log.h"
 #include "pointer_class.h"
+#include "waits.h"
 
 namespace pincheck {
 
@@ -24,6 +25,9 @@ bool SimpleHook::before(report::SiteKind kind, report::StreamKind stream) noexce
     counters_ = counters_of(state(), thread, facts, 0, caller(), rule());
     report::ThreadSlot& slot = *thread.shard->slot;
     report::store(slot.in_call_api, state().api_name(api()));
+    kind_ = kind;
+    const bool only_waits = kind == report::SiteKind::synchronize;
+    report::store(thread.shard->in_call, only_waits ? nullptr : counters_);
     start_ns_ = now_ns();
     report::store(slot.in_call_since_ns, start_ns_);
     return true;
@@ -35,6 +39,9 @@ void SimpleHook::after(int status, std::uint64_t bytes) noexcept {
 
 void SimpleHook::after(int status, std::uint64_t bytes, std::uint64_t end_ns) noexcept {
     report::ThreadSlot& slot = *t_thread.shard->slot;
+    if (is_held(state(), end_ns - start_ns_)) [[unlikely]] {
+        held(status, end_ns);
+    }
     report::store(slot.in_call_since_ns, std::uint64_t{0});
     report::store(slot.calls, slot.calls + 1);
     if (counters_ != nullptr) {
@@ -44,6 +51,19 @@ void SimpleHook::after(int status, std::uint64_t bytes, std::uint64_t end_ns) no
         report::store(copy_->then_synchronized, copy_->then_synchronized + 1);
     }
     leave();
+}
+
+// Why the call held the host.
+__attribute__((noinline)) void SimpleHook::held(int status, std::uint64_t end_ns) noexcept {
+    if (kind_ != report::SiteKind::synchronize) {
+        show_long_call(*t_thread.shard, start_ns_, end_ns, site());
+    }
+    HeldCall call;
+    call.kind = kind_;
+    call.page_locks = page_locks_;
+    call.stages = stages_;
+    call.status = status;
+    record_wait(state(), t_thread, site(), call, start_ns_, end_ns);
 }
 
 void SimpleHook::add_range(std::uintptr_t address, std::uint64_t bytes, report::RangeKind kind,

@@ -3,6 +3,7 @@
 
 #include "hook.h"
 #include "recorder.h"
+#include "wait_cause.h"
 
 namespace pincheck {
 
@@ -26,11 +27,21 @@ class SimpleHook : public Hook {
 
     std::uint64_t start_ns() const noexcept { return start_ns_; }
 
+    // The call page-locks or unlocks host memory: that alone takes time.
+    void page_locks() noexcept { page_locks_ = true; }
+    // A graph launch: the graph copies memory that makes launches wait.
+    void stages() noexcept { stages_ = true; }
+
     // The wait that this call is: does it wait for the stream of the thread's last copy?
     void waits_for_stream(void* stream) noexcept;
     void waits_for_everything() noexcept;
 
   private:
+    void held(int status, std::uint64_t end_ns) noexcept;
+
+    report::SiteKind kind_{};
+    bool page_locks_ = false;
+    bool stages_ = false;
     report::CounterSlot* counters_ = nullptr;
     report::CounterSlot* copy_ = nullptr;  // the copy that the previous call of this thread made
     std::uintptr_t copy_stream_ = 0;

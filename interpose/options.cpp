@@ -85,6 +85,10 @@ bool apply(Options& options, Value key, Value value, const char*& expected) noex
         expected = "a number from 1 to 64";
         return parse_number(value, 1, 64, options.depth);
     }
+    if (equals(key, "threshold")) {
+        expected = "microseconds, a number from 1 to 999999";
+        return parse_number(value, 1, 999999, options.threshold_us);
+    }
     if (equals(key, "verbosity")) {
         expected = "0, 1 or 2";
         std::uint32_t number = 1;
@@ -128,7 +132,8 @@ void complain(Options& options, Value key, const char* expected) noexcept {
     if (expected == nullptr) {
         put(text("unknown option '"));
         put(key.length > 64 ? Value{key.text, 64} : key);
-        put(text("' in PINCHECK_OPTIONS is ignored; known: output stacks depth exports dlsym cmdline verbosity"));
+        put(text(
+            "' in PINCHECK_OPTIONS is ignored; known: output stacks depth threshold exports dlsym cmdline verbosity"));
     } else {
         put(text("option '"));
         put(key);

@@ -9,6 +9,7 @@ struct Options {
     char output[512] = "pincheck-%e-%t-%h-%p.pcr";
     bool stacks = true;
     std::uint32_t depth = 16;
+    std::uint32_t threshold_us = 20;  // a call that took this long or longer held the host: why is recorded
     bool exports = true;
     bool dlsym = true;
     bool full_command_line = true;

@@ -304,6 +304,10 @@ Shard* take_shard(State& state) noexcept {
         return nullptr;
     }
     report::store(shard->slot->thread, state.last_thread.fetch_add(1, std::memory_order_relaxed) + 1);
+    shard->next_of_all = state.all_shards.load(std::memory_order_relaxed);
+    while (!state.all_shards.compare_exchange_weak(shard->next_of_all, shard, std::memory_order_release,
+                                                   std::memory_order_relaxed)) {
+    }
     return shard;
 }
 

@@ -366,7 +366,23 @@
      unsigned block_z, unsigned shared_bytes, void* stream, void** parameters, void** extra)
 #define PINCHECK_ARGS_launch \
     , function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters, extra
-#define PINCHECK_PARAMS_launch_ex           (const void* config, void* function, void** parameters, void** extra)
+#define PINCHECK_PARAMS_launch_cooperative                                                                         \
+    (void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,        \
+     unsigned block_z, unsigned shared_bytes, void* stream, void** parameters)
+#define PINCHECK_ARGS_launch_cooperative \
+    , function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters
+#define PINCHECK_PARAMS_module_load         (void** module, const void* source)
+#define PINCHECK_ARGS_module_load           , module, source
+#define PINCHECK_PARAMS_module_load_ex \
+    (void** module, const void* image, unsigned count, void* options, void** values)
+#define PINCHECK_ARGS_module_load_ex        , module, image, count, options, values
+#define PINCHECK_PARAMS_library_load \
+    (void** library, const void* source, void* jit_options, void** jit_values, unsigned jit_count, void* options, \
+     void** values, unsigned count)
+#define PINCHECK_ARGS_library_load \
+    , library, source, jit_options, jit_values, jit_count, options, values, count
+#define PINCHECK_PARAMS_launch_ex \
+    (const ::pincheck::cuda_abi::LaunchConfig* config, void* function, void** parameters, void** extra)
 #define PINCHECK_ARGS_launch_ex             , config, function, parameters, extra
 #define PINCHECK_PARAMS_graph_launch        (void* graph, void* stream)
 #define PINCHECK_ARGS_graph_launch          , graph, stream

@@ -9,7 +9,9 @@
 #include "api.h"
 #include "graph_book.h"
 #include "hash_table.h"
+#include "kernel_set.h"
 #include "modules.h"
+#include "options.h"
 #include "pinned_map.h"
 #include "report/image.h"
 #include "report/mutex.h"
@@ -55,6 +57,18 @@ struct Shard {
     Shard* next_free;
     KnownStack known[kKnownStacks];
     KnownCopy known_copies[kKnownCopies];
+
+    // What other threads see of this one's calls (see waits.h).
+    Shard* next_of_all;            // of State::all_shards
+    report::CounterSlot* in_call;  // of the site of the call that it is inside of; null where that only waits
+    struct LongCall {
+        std::uint64_t start_ns;
+        std::uint64_t end_ns;
+        std::uint32_t site;
+    };
+    LongCall long_call;  // the last one
+
+    HashTable<report::WaitSlot*> waits;  // by site, cause and evidence; only the owning thread touches it
 };
 
 struct State {
@@ -64,6 +78,7 @@ struct State {
     std::uint64_t generation = 0;
     bool after_fork = false;  // child of a process that had used CUDA: no question to the driver, no unwinding
     std::uint64_t start_ns = 0;
+    const std::uint64_t threshold_ns = std::uint64_t{options().threshold_us} * 1000;  // from here on a call was held
 
     ModuleTable modules;
     PinnedMap pinned;
@@ -74,6 +89,9 @@ struct State {
     HashTable<std::uint32_t> origin_stacks;  // site that puts copies into graphs -> its stack id
     std::uint32_t site_count = 0;
 
+    HashTable<report::WaitSlot*> device_waits;  // only the tool's thread touches it
+    std::atomic<Shard*> all_shards{nullptr};    // newest first; none is ever removed
+
     Mutex shards_mutex;
     Shard* free_shards = nullptr;  // oldest first
     std::uint32_t free_shard_count = 0;
@@ -82,6 +100,7 @@ struct State {
     std::atomic<std::uint32_t> api_names[kApiCount] = {};  // string ids, 0 until used
     std::atomic<int> open_captures{0};                     // stream captures begun and not ended
     GraphBook graphs;
+    KernelSet kernels;
     std::atomic<std::uint64_t> devices_seen{0};  // bit per ordinal
 
     std::uint32_t api_name(Api api) noexcept {

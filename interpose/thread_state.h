@@ -40,6 +40,9 @@ struct ThreadState {
     LastRange last_range;
     StackBounds stack;
     NamedCall named;
+    std::uintptr_t last_kernel = 0;  // launched last
+    std::uint32_t launches = 0;      // and event records and waits
+    std::uint32_t exact_until = 0;   // so many are timed exactly
     std::uint32_t created_site = 0;  // by the last look for counters; 0: the site was known
     bool driver_owned = false;       // started by the driver: no question may be asked here
     bool asked_device = false;

@@ -2,8 +2,11 @@
 // and returns what it returned. Outputs are read only on success; null and odd arguments go through.
 #pragma once
 
+#include <type_traits>
+
 #include "exports.h"
 #include "hook.h"
+#include "hook_launch.h"
 #include "hook_simple.h"
 #include "lookup_route.h"
 #include "stream_capture.h"
@@ -26,6 +29,9 @@ inline int allocate_through(Api api, Caller caller, RangeKind kind, Pointer* poi
     }
     if (!hook.before(SiteKind::allocate)) {
         return real(pointer, bytes, flags...);
+    }
+    if (kind != RangeKind::managed) {
+        hook.page_locks();
     }
     const int status = real(pointer, bytes, flags...);
     if (status == 0 && pointer != nullptr) {
@@ -58,6 +64,7 @@ inline int hook_host_register(Api api, Caller caller, void* pointer, std::size_t
     if (!hook.before(SiteKind::allocate)) {
         return real(pointer, bytes, flags);
     }
+    hook.page_locks();
     const int status = real(pointer, bytes, flags);
     if (status == 0) {
         hook.add_range(address_of(pointer), bytes, RangeKind::registered, flags);
@@ -75,6 +82,9 @@ inline int release_through(Api api, Caller caller, Pointer pointer) {
     }
     if (!hook.before(SiteKind::release)) {
         return real(pointer);
+    }
+    if (std::is_pointer_v<Pointer>) {  // of host memory; device addresses are numbers
+        hook.page_locks();
     }
     hook.take_range((std::uintptr_t)pointer);
     const int status = real(pointer);
@@ -149,19 +159,60 @@ inline int hook_context_sync(Api api, Caller caller, void* context) {
     return wait_for_all(api, caller, context);
 }
 
-// ---- Seen, not recorded
-// ----------------------------------------------------------------------------------------------
+// ---- Seen, recorded where they hold the host
+// --------------------------------------------------------------------------------------
 
-#define PINCHECK_PASS(shape)                                                          \
-    template <class... A>                                                             \
-    inline __attribute__((always_inline)) int hook_##shape(Api api, Caller, A... a) { \
-        return pass_on(api, a...);                                                    \
+template <LaunchHook::Call kCall, class... Arguments>
+inline __attribute__((always_inline)) int pass_timed(Api api, Caller caller, const void* kernel, void* stream,
+                                                     Arguments... arguments) {
+    auto* real = reinterpret_cast<int (*)(Arguments...)>(driver_function(api));
+    if (real == nullptr) {
+        return kNoCuda;
     }
-PINCHECK_PASS(launch)
-PINCHECK_PASS(launch_ex)
-PINCHECK_PASS(event_record)
-PINCHECK_PASS(event_record_flags)
-PINCHECK_PASS(wait_event)
+    LaunchHook hook(api, caller, kCall, stream);
+    if (!hook.before(address_of(kernel))) {
+        return real(arguments...);
+    }
+    const int status = real(arguments...);
+    hook.after(status);
+    return status;
+}
+
+inline int hook_launch(Api api, Caller caller, void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream,
+                       void** parameters, void** extra) {
+    return pass_timed<LaunchHook::Call::launch>(api, caller, function, stream, function, grid_x, grid_y, grid_z,
+                                                block_x, block_y, block_z, shared_bytes, stream, parameters, extra);
+}
+inline int hook_launch_cooperative(Api api, Caller caller, void* function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                                   unsigned shared_bytes, void* stream, void** parameters) {
+    return pass_timed<LaunchHook::Call::launch>(api, caller, function, stream, function, grid_x, grid_y, grid_z,
+                                                block_x, block_y, block_z, shared_bytes, stream, parameters);
+}
+inline int hook_launch_ex(Api api, Caller caller, const cuda_abi::LaunchConfig* config, void* function,
+                          void** parameters, void** extra) {
+    return pass_timed<LaunchHook::Call::launch>(api, caller, function, config != nullptr ? config->stream : nullptr,
+                                                config, function, parameters, extra);
+}
+inline int hook_event_record(Api api, Caller caller, void* event, void* stream) {
+    return pass_timed<LaunchHook::Call::event>(api, caller, nullptr, stream, event, stream);
+}
+inline int hook_event_record_flags(Api api, Caller caller, void* event, void* stream, unsigned flags) {
+    return pass_timed<LaunchHook::Call::event>(api, caller, nullptr, stream, event, stream, flags);
+}
+inline int hook_wait_event(Api api, Caller caller, void* stream, void* event, unsigned flags) {
+    return pass_timed<LaunchHook::Call::event>(api, caller, nullptr, stream, stream, event, flags);
+}
+
+#define PINCHECK_LOAD(shape)                                                            \
+    template <class... A>                                                               \
+    inline int hook_##shape(Api api, Caller caller, A... a) {                           \
+        return pass_timed<LaunchHook::Call::load>(api, caller, nullptr, nullptr, a...); \
+    }
+PINCHECK_LOAD(module_load)
+PINCHECK_LOAD(module_load_ex)
+PINCHECK_LOAD(library_load)
 
 // While a capture is open no question goes to the driver, and copies into it are not executed.
 template <class... Rest>

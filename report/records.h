@@ -158,7 +158,8 @@ enum class SiteKind : std::uint8_t {
     prefetch = 6,      // cuMemPrefetch*
     graph_setup = 7,   // instantiation or update of an executable graph
     graph_launch = 8,  // its host time is that of the whole launch
-    // Of a kernel. Most pass by unrecorded: the site counts those only that held the host for the threshold or longer.
+    // Of a kernel, or the record of an event, or a stream's wait for one. Most pass by unrecorded: the site counts those
+    // only that held the host for the threshold or longer.
     launch = 9,
     stream_setup = 10,  // creation or destruction of a stream or an event
     query = 11,         // of a stream or an event

@@ -28,7 +28,7 @@ CASES = {
     "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500, 540),
     "static": ("cudaMemcpyAsync, pinned, static runtime", 150, 500, 605),
     "sync": ("cudaStreamSynchronize", 150, 500, 400),
-    "launch": ("cuLaunchKernel, passed through", 30, None, 60),
+    "launch": ("cuLaunchKernel, nothing held", 30, None, 160),
     "mixed": ("tiny launches and copies by turns", 90, None, 340),
 }
 
@@ -48,6 +48,9 @@ class Bench:
         environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": self.folder, "TMPDIR": self.reports.name}
         if hooked:
             environment["LD_PRELOAD"] = self.library
+            # Under callgrind every call takes long enough to count as held; what is asked is the path of those that do
+            # not.
+            environment["PINCHECK_OPTIONS"] = "threshold=999999"
         return environment
 
     def run(self, hooked, command):

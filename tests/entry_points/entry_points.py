@@ -31,7 +31,7 @@ KINDS = [
 MEANING = {
     "copy": "copies", "fill": "memory that is set", "prefetch": "prefetched ranges", "allocate": "page-locked and managed ranges",
     "release": "their release", "wait": "waits of the host", "capture": "stream captures", "graph": "what graphs copy, and their launches",
-    "seen": "seen, not recorded: it comes between a copy and its wait", "look-up": "look-ups of functions",
+    "held": "where it holds the host", "look-up": "look-ups of functions",
 }
 
 
@@ -52,8 +52,9 @@ def meaning_of(shape):
         return "allocate"
     if shape.endswith("_sync"):
         return "wait"
-    if shape in ("launch", "launch_ex", "event_record", "event_record_flags", "wait_event"):
-        return "seen"
+    if shape in ("launch", "launch_cooperative", "launch_ex", "event_record", "event_record_flags", "wait_event",
+                 "module_load", "module_load_ex", "library_load"):
+        return "held"
     return "copy"
 
 

@@ -122,6 +122,8 @@ TEST(Abi, structsLieAsInTheHeaders) {
     SAME(MemsetNode, height, CUDA_MEMSET_NODE_PARAMS, height);
     SAME(ArrayDescriptor, format, CUDA_ARRAY3D_DESCRIPTOR, Format);
     SAME(ArrayDescriptor, channels, CUDA_ARRAY3D_DESCRIPTOR, NumChannels);
+    EXPECT_EQ(sizeof(cuda_abi::LaunchConfig), sizeof(CUlaunchConfig));
+    EXPECT_EQ(offsetof(cuda_abi::LaunchConfig, stream), offsetof(CUlaunchConfig, hStream));
     EXPECT_EQ(sizeof(cuda_abi::ArrayDescriptor), sizeof(CUDA_ARRAY3D_DESCRIPTOR));
     EXPECT_EQ(sizeof(cuda_abi::Location), sizeof(CUmemLocation));
     EXPECT_EQ(sizeof(cuda_abi::PitchedPointer), sizeof(cudaPitchedPtr));

@@ -20,17 +20,19 @@ TEST(Options, defaultsWhenNothingIsGiven) {
         EXPECT_STREQ(options.output, "pincheck-%e-%t-%h-%p.pcr");
         EXPECT_TRUE(options.stacks && options.exports && options.dlsym && options.full_command_line);
         EXPECT_EQ(options.depth, 16u);
+        EXPECT_EQ(options.threshold_us, 20u);
         EXPECT_EQ(options.verbosity, 1);
         EXPECT_STREQ(options.complaint, "");
     }
 }
 
 TEST(Options, everyKeyIsUnderstood) {
-    const Options options =
-        parse_options("output=/a/b=c.pcr:stacks=off:depth=40:exports=off:dlsym=0:cmdline=name:verbosity=2");
+    const Options options = parse_options(
+        "output=/a/b=c.pcr:stacks=off:depth=40:threshold=1500:exports=off:dlsym=0:cmdline=name:verbosity=2");
     EXPECT_STREQ(options.output, "/a/b=c.pcr");
     EXPECT_FALSE(options.stacks || options.exports || options.dlsym || options.full_command_line);
     EXPECT_EQ(options.depth, 40u);
+    EXPECT_EQ(options.threshold_us, 1500u);
     EXPECT_EQ(options.verbosity, 2);
     EXPECT_STREQ(options.complaint, "");
 }

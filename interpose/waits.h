@@ -1,0 +1,53 @@
+// Calls that held the host: slots by site, cause and evidence, and what threads see of each other's long calls.
+//
+// A call is "held" from the option `threshold` on; only such calls, and waits for nothing, come here. Nothing here is
+// on the path of other calls.
+#pragma once
+
+#include <cstdint>
+
+#include "state.h"
+#include "wait_cause.h"
+
+namespace pincheck {
+
+inline bool is_held(const State& state, std::uint64_t host_ns) noexcept {
+    return host_ns >= state.threshold_ns;
+}
+
+struct Wait {
+    std::uint32_t site = 0;
+    report::WaitCause cause{};
+    report::WaitEvidence evidence{};
+    std::uint64_t start_ns = 0;
+    std::uint64_t ns = 0;
+    std::uint32_t stream = 0;       // StreamRecord id; 0: none or not known
+    std::uint32_t behind_site = 0;  // 0: none or not known
+    std::uint32_t kernel = 0;       // string id; 0: not known
+    std::uint64_t items = 0;
+};
+
+// Adds the wait to the calling thread's slot; null when it was lost (counted). errno is kept.
+report::WaitSlot* add_wait(State& state, Shard& shard, const Wait& wait) noexcept;
+
+// For the tool's own thread alone: what it learned of waits from the device. The slots belong to thread 0.
+void add_device_wait(State& state, const Wait& wait) noexcept;
+
+// The hooks' part: judges a held call, or a wait for nothing, and adds it. `call` lacks only what other threads did.
+void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall call, std::uint64_t start_ns,
+                 std::uint64_t end_ns) noexcept;
+
+// ---- Long calls of other threads
+
+// The calling thread's held call is over; before it stops being shown as inside. 0: the site is not known.
+void show_long_call(Shard& shard, std::uint64_t start_ns, std::uint64_t end_ns, std::uint32_t site) noexcept;
+
+struct OtherCall {
+    bool found = false;
+    std::uint32_t site = 0;
+};
+// Another thread's call that went on during at least half of this time, and began first. Waits that programs ask for
+// are no such calls: the driver holds no lock in them.
+OtherCall call_beside(const State& state, const Shard& own, std::uint64_t start_ns, std::uint64_t end_ns) noexcept;
+
+}  // namespace pincheck
