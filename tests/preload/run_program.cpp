@@ -307,7 +307,7 @@ report::Report FinishedRun::report() const {
     return all.empty() ? report::Report{} : std::move(all.begin()->second);
 }
 
-bool report_becomes(const std::filesystem::path& folder, bool (*condition)(const report::Report&)) {
+bool report_becomes(const std::filesystem::path& folder, const std::function<bool(const report::Report&)>& condition) {
     const auto give_up = Clock::now() + kPatience;
     while (Clock::now() < give_up) {
         const auto files = report_files_in(folder);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -108,7 +109,7 @@ std::vector<std::filesystem::path> report_files_in(const std::filesystem::path& 
 
 // Reads the only report in `folder` again and again until `condition` holds for it; false after a minute. For looking
 // at a program that is still running.
-bool report_becomes(const std::filesystem::path& folder, bool (*condition)(const report::Report&));
+bool report_becomes(const std::filesystem::path& folder, const std::function<bool(const report::Report&)>& condition);
 
 // "test output of what happened", for messages.
 std::string describe(const Outcome& outcome);
