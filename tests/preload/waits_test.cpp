@@ -166,7 +166,7 @@ TEST(Waits, Q1_FewerLaunchesFillNoQueue) {
 }
 
 TEST(Waits, Q2_TheFirstLaunchOfAKernelLoadsItAndWaitsForNothing) {
-    const Waits waits = run("Q2", {}, "", {{"SIMCUDA_MODULE_LOAD_US", "3000"}});
+    const Waits waits = run("Q2", {}, "", {{"SIMCUDA_LOAD_US", "3000"}});
     for (const char* function : {"launch_work", "launch_other_work"}) {
         const auto found = waits.of(function);
         std::uint64_t loads = 0;
