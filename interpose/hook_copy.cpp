@@ -385,6 +385,7 @@ bool CopyHook::before_batch() noexcept {
         return false;
     }
     t_thread.last_copy = nullptr;
+    counters_ = nullptr;
     show_in_call();
     return true;
 }
