@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "report/records.h"
+#include "report/slots.h"
 
 namespace pincheck {
 

@@ -12,7 +12,7 @@
 #include <mutex>  // lock_guard
 
 #include "report/mutex.h"
-#include "report/records.h"
+#include "report/slots.h"
 
 namespace pincheck {
 

@@ -9,7 +9,7 @@
 
 #include "api.h"
 #include "real.h"
-#include "report/records.h"
+#include "report/slots.h"
 #include "stack.h"
 #include "state.h"
 

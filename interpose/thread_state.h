@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "api.h"
-#include "report/records.h"
+#include "report/slots.h"
 #include "stack.h"
 #include "stack_walk.h"
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "report/records.h"
+#include "report/slots.h"
 
 namespace pincheck {
 

@@ -15,7 +15,7 @@
 #include <span>
 #include <string_view>
 
-#include "records.h"
+#include "slots.h"
 
 namespace pincheck::report {
 

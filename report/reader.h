@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "records.h"
+#include "slots.h"
 
 namespace pincheck::report {
 

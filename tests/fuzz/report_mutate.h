@@ -8,7 +8,7 @@
 #include <span>
 
 #include "report/crc32c.h"
-#include "report/records.h"
+#include "report/slots.h"
 
 namespace pincheck::report::fuzz {
 

@@ -1,4 +1,4 @@
-// report/format.md and report/records.h state the same bytes and the same names.
+// report/format.md and the structs of report/records.h and slots.h state the same bytes and the same names.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analyzer/names.h"
-#include "report/records.h"
+#include "report/slots.h"
 
 namespace pincheck::report {
 namespace {
