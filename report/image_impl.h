@@ -1,5 +1,7 @@
-// What an Image is made of; shared by image.cpp (filling it) and snapshot.cpp (writing it out).
+// What an Image is made of; shared by image.cpp and image_slots.cpp (filling it) and snapshot.cpp (writing it out).
 #pragma once
+
+#include <time.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -115,6 +117,12 @@ struct Image::Impl {
 static_assert(alignof(Segment) <= 64);
 
 using Locked = std::lock_guard<Mutex>;
+
+inline std::uint64_t monotonic_ns() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
 
 // The host program's errno is not ours to change.
 class KeepErrno {
