@@ -168,6 +168,11 @@ void Streams::list(StreamEntry& entry) noexcept {
         entry.number.load(std::memory_order_relaxed) == 0) {
         return;
     }
+    link_into(context, entry);
+}
+
+// With both locks held, as in the next two.
+void Streams::link_into(ContextEntry& context, StreamEntry& entry) noexcept {
     StreamEntry*& first = context.listed[entry.is_non_blocking() ? 0 : 1];
     entry.previous_listed = nullptr;
     entry.next_listed = first;
@@ -178,7 +183,6 @@ void Streams::list(StreamEntry& entry) noexcept {
     entry.listed.store(1);
 }
 
-// With both locks held, as in the next one.
 void Streams::unlist(ContextEntry& context, StreamEntry& entry) noexcept {
     if (entry.listed.load(std::memory_order_relaxed) == 0) {
         return;
@@ -198,14 +202,7 @@ void Streams::unlist_if_idle(ContextEntry& context, StreamEntry& entry) noexcept
     unlist(context, entry);
     if (entry.complete.load() < entry.issued.load()) {
         // Put in meanwhile, by a thread that may have seen it listed still.
-        StreamEntry*& first = context.listed[entry.is_non_blocking() ? 0 : 1];
-        entry.previous_listed = nullptr;
-        entry.next_listed = first;
-        if (first != nullptr) {
-            first->previous_listed = &entry;
-        }
-        first = &entry;
-        entry.listed.store(1);
+        link_into(context, entry);
     } else if (entry.retired) {
         release(entry);
     }

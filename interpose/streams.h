@@ -240,6 +240,7 @@ class Streams {
     void complete_blocking(ContextEntry& context, std::uint64_t epoch, EdgeList& reached) noexcept;
     std::uint64_t issued_before(const StreamEntry& entry, std::uint64_t epoch) const noexcept;
     static void list(StreamEntry& entry) noexcept;
+    static void link_into(ContextEntry& context, StreamEntry& entry) noexcept;
     static void unlist(ContextEntry& context, StreamEntry& entry) noexcept;
     void unlist_if_idle(ContextEntry& context, StreamEntry& entry) noexcept;
     Snapshot* take_snapshot() noexcept;
