@@ -1,50 +1,9 @@
-// What streams answer, one rule a case. Exactness over random programs is streams_oracle_test.cpp's.
-#include "interpose/streams.h"
-
-#include <gtest/gtest.h>
-#include <time.h>
-
-#include <algorithm>
-#include <memory>
-#include <vector>
+// What streams answer, one rule a case. Exactness over random programs is streams_oracle_test.cpp's, bounds and cost
+// are streams_bounds_test.cpp's.
+#include "streams_fixture.h"
 
 namespace pincheck {
 namespace {
-
-constexpr std::uintptr_t kContext = 0xc0;
-constexpr std::uintptr_t kOtherContext = 0xc8;
-constexpr std::uintptr_t kEvent = 0xe0;
-
-class StreamsTest : public testing::Test {
-  protected:
-    StreamRef non_blocking(std::uintptr_t handle, std::uintptr_t context = kContext) {
-        return streams.add(context, 0, handle, 0, true, 11);
-    }
-    StreamRef blocking(std::uintptr_t handle, std::uintptr_t context = kContext) {
-        return streams.add(context, 0, handle, 0, false, 12);
-    }
-    StreamRef legacy(std::uintptr_t context = kContext) { return streams.add(context, 0, 1, 0, false, 0); }
-    Ticket work(StreamRef stream) { return streams.issued(streams.begin(stream)); }
-    Ticket gate(StreamRef stream) { return streams.issued_gate(streams.begin(stream)); }
-    void record(StreamRef stream, std::uintptr_t event = kEvent) {
-        const Operation operation = streams.begin(stream);
-        streams.end_record(streams.begin_record(event), operation, true);
-    }
-    void wait(StreamRef stream, std::uintptr_t event = kEvent) {
-        const Operation operation = streams.begin(stream);
-        streams.waited(operation, streams.look(event));
-    }
-    void synchronise(StreamRef stream) { streams.learned(streams.begin_wait(stream)); }
-    void synchronise_event(std::uintptr_t event = kEvent) { streams.learned(streams.look(event)); }
-    void synchronise_context(std::uintptr_t context = kContext) {
-        streams.learned(streams.begin_context_wait(context));
-    }
-    bool known(const Ticket& ticket) const { return streams.is_known_complete(ticket); }
-    bool armed(const Ticket& ticket) { return streams.is_armed(ticket); }
-
-    std::unique_ptr<Streams> owner = std::make_unique<Streams>();
-    Streams& streams = *owner;
-};
 
 // ---- What is a stream
 
@@ -405,100 +364,6 @@ TEST_F(StreamsTest, PendingOnADeviceIsThatOfAllItsContexts) {
     EXPECT_EQ(streams.pending_in_context(kOtherContext).items, 1u);
     EXPECT_EQ(streams.pending_in_context(kOtherContext).newest.stream, elsewhere.number);
     EXPECT_FALSE(streams.pending_on_device(2).work);
-}
-
-// ---- Bounds
-
-TEST_F(StreamsTest, ProgramsThatNeverWaitCostBoundedMemoryAndKnowLaterRatherThanWrongly) {
-    const StreamRef one = non_blocking(0x100);
-    const StreamRef two = non_blocking(0x200);
-    Ticket first;
-    Ticket last;
-    for (int i = 0; i < 300000; ++i) {
-        last = work(one);
-        first = first ? first : last;
-        record(one);
-        wait(two);
-        work(two);
-    }
-    EXPECT_GT(streams.losses().edges, 0u);
-    EXPECT_FALSE(known(first));
-    synchronise(two);
-    EXPECT_TRUE(known(last));
-}
-
-TEST_F(StreamsTest, StreamsByTheTurnCostTheSameRoom) {
-    for (std::uintptr_t i = 0; i < 3ull * Streams::kMaxStreams; ++i) {
-        const StreamRef stream = blocking(0x1000 + 16 * (i % 100));
-        ASSERT_TRUE(stream) << i;
-        work(stream);
-        record(stream);
-        synchronise_event();
-        streams.stream_destroyed(0x1000 + 16 * (i % 100));
-    }
-    EXPECT_EQ(streams.losses().streams, 0u);
-}
-
-TEST_F(StreamsTest, TooManyStreamsAreCountedAndNotFollowed) {
-    std::uintptr_t handle = 0x1000;
-    for (std::uint32_t i = 0; i < Streams::kMaxStreams; ++i, handle += 16) {
-        ASSERT_TRUE(non_blocking(handle));
-    }
-    EXPECT_FALSE(non_blocking(handle));
-    EXPECT_EQ(streams.losses().streams, 1u);
-    streams.stream_destroyed(0x1000);
-    EXPECT_TRUE(non_blocking(handle));
-}
-
-TEST_F(StreamsTest, EventsByTheTurnCostTheSameRoom) {
-    const StreamRef stream = non_blocking(0x100);
-    for (std::uintptr_t i = 0; i < 3ull * Streams::kMaxEvents; ++i) {
-        record(stream, 0x10000 + 16 * i);
-        streams.event_destroyed(0x10000 + 16 * i);
-    }
-    EXPECT_EQ(streams.losses().events, 0u);
-}
-
-// ---- Cost
-
-double thread_seconds() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-// Seconds of one round of issue, record, wait and issue into the legacy stream, beside that many streams with work.
-double seconds_beside(std::uintptr_t count) {
-    auto streams = std::make_unique<Streams>();
-    std::vector<StreamRef> all;
-    for (std::uintptr_t i = 0; i < count; ++i) {
-        all.push_back(streams->add(kContext, 0, 0x1000 + 16 * i, 0, false, 0));
-        streams->issued(streams->begin(all.back()));
-    }
-    const StreamRef legacy = streams->add(kContext, 0, 1, 0, false, 0);
-    double best = 1e9;
-    for (int repeat = 0; repeat < 7; ++repeat) {
-        constexpr int kRounds = 2000;
-        const double start = thread_seconds();
-        for (int i = 0; i < kRounds; ++i) {
-            const StreamRef one = all[0];
-            const StreamRef two = all[1];
-            streams->issued(streams->begin(one));
-            streams->end_record(streams->begin_record(kEvent), streams->begin(one), true);
-            streams->waited(streams->begin(two), streams->look(kEvent));
-            streams->issued(streams->begin(legacy));
-        }
-        best = std::min(best, (thread_seconds() - start) / kRounds);
-    }
-    return best;
-}
-
-TEST(StreamsCost, IsThatOfTenStreamsWithTenThousand) {
-    const double few = seconds_beside(10);
-    const double many = seconds_beside(10000);
-    RecordProperty("few_ns", std::to_string(few * 1e9));
-    RecordProperty("many_ns", std::to_string(many * 1e9));
-    EXPECT_LT(many, 10 * few);  // a cost by streams would be a thousandfold
 }
 
 }  // namespace
