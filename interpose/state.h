@@ -89,8 +89,7 @@ struct State {
     HashTable<std::uint32_t> origin_stacks;  // site that puts copies into graphs -> its stack id
     std::uint32_t site_count = 0;
 
-    HashTable<report::WaitSlot*> device_waits;  // only the tool's thread touches it
-    std::atomic<Shard*> all_shards{nullptr};    // newest first; none is ever removed
+    std::atomic<Shard*> all_shards{nullptr};  // newest first; none is ever removed
 
     Mutex shards_mutex;
     Shard* free_shards = nullptr;  // oldest first

@@ -9,8 +9,9 @@ using report::load;
 using report::store;
 using report::WaitSlot;
 
-// The slot of that site, cause and evidence, made when there is none. Only the table's owner calls.
-WaitSlot* slot_of(State& state, HashTable<WaitSlot*>& table, const Wait& wait, std::uint32_t thread) noexcept {
+// The slot of that site, cause and evidence, made when there is none.
+WaitSlot* slot_of(State& state, Shard& shard, const Wait& wait) noexcept {
+    HashTable<WaitSlot*>& table = shard.waits;
     const Hash128 key{std::uint64_t{wait.site} | static_cast<std::uint64_t>(wait.cause) << 32 |
                           static_cast<std::uint64_t>(wait.evidence) << 48,
                       1};
@@ -27,19 +28,28 @@ WaitSlot* slot_of(State& state, HashTable<WaitSlot*>& table, const Wait& wait, s
             store((*known)->site, wait.site);
             store((*known)->cause, wait.cause);
             store((*known)->evidence, wait.evidence);
-            store((*known)->thread, thread);
+            store((*known)->thread, shard.slot->thread);
             store((*known)->first_ns, wait.start_ns);
         }
     }
     return *known;
 }
 
-WaitSlot* add(State& state, HashTable<WaitSlot*>& table, const Wait& wait, std::uint32_t thread) noexcept {
+constexpr std::uint64_t overlap(std::uint64_t a_start, std::uint64_t a_end, std::uint64_t b_start,
+                                std::uint64_t b_end) noexcept {
+    const std::uint64_t start = a_start > b_start ? a_start : b_start;
+    const std::uint64_t end = a_end < b_end ? a_end : b_end;
+    return end > start ? end - start : 0;
+}
+
+}  // namespace
+
+void add_wait(State& state, Shard& shard, const Wait& wait) noexcept {
     const KeepErrno keep;
-    WaitSlot* slot = wait.site != 0 ? slot_of(state, table, wait, thread) : nullptr;
+    WaitSlot* slot = wait.site != 0 ? slot_of(state, shard, wait) : nullptr;
     if (slot == nullptr) {
         state.image.lose(report::Loss::waits, 1, 0, wait.start_ns);
-        return nullptr;
+        return;
     }
     if (slot->calls == 0 || wait.ns > slot->ns_max) {
         store(slot->ns_max, wait.ns);
@@ -53,24 +63,6 @@ WaitSlot* add(State& state, HashTable<WaitSlot*>& table, const Wait& wait, std::
     store(slot->calls, slot->calls + 1);
     store(slot->ns, slot->ns + wait.ns);
     store(slot->last_ns, wait.start_ns);
-    return slot;
-}
-
-constexpr std::uint64_t overlap(std::uint64_t a_start, std::uint64_t a_end, std::uint64_t b_start,
-                                std::uint64_t b_end) noexcept {
-    const std::uint64_t start = a_start > b_start ? a_start : b_start;
-    const std::uint64_t end = a_end < b_end ? a_end : b_end;
-    return end > start ? end - start : 0;
-}
-
-}  // namespace
-
-WaitSlot* add_wait(State& state, Shard& shard, const Wait& wait) noexcept {
-    return add(state, shard.waits, wait, shard.slot->thread);
-}
-
-void add_device_wait(State& state, const Wait& wait) noexcept {
-    add(state, state.device_waits, wait, 0);
 }
 
 void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall call, std::uint64_t start_ns,

@@ -27,11 +27,8 @@ struct Wait {
     std::uint64_t items = 0;
 };
 
-// Adds the wait to the calling thread's slot; null when it was lost (counted). errno is kept.
-report::WaitSlot* add_wait(State& state, Shard& shard, const Wait& wait) noexcept;
-
-// For the tool's own thread alone: what it learned of waits from the device. The slots belong to thread 0.
-void add_device_wait(State& state, const Wait& wait) noexcept;
+// Adds the wait to the calling thread's slot; where there is none it is counted as lost. errno is kept.
+void add_wait(State& state, Shard& shard, const Wait& wait) noexcept;
 
 // The hooks' part: judges a held call, or a wait for nothing, and adds it. `call` lacks only what other threads did.
 void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall call, std::uint64_t start_ns,

@@ -1,32 +1,20 @@
 // Small programs that people have reported in public, one a name on the command line (`scenarios NAME [FILE]`). On the
 // simulated device a launch takes SIMCUDA_KERNEL_US microseconds; the program has no kernel of its own there.
-#include <cuda_runtime.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "check_cuda.h"
 #include "scenario_library.h"
 
 namespace {
-
-#define SITE __attribute__((noinline, noclone))
-#define CHECK(call)                                                               \
-    do {                                                                          \
-        const cudaError_t status_ = (call);                                       \
-        if (status_ != cudaSuccess) {                                             \
-            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status_)); \
-            std::exit(1);                                                         \
-        }                                                                         \
-    } while (false)
 
 __global__ void work() {}
 
