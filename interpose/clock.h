@@ -13,7 +13,7 @@ inline std::uint64_t now_ns() noexcept {
     return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// CLOCK_MONOTONIC_COARSE: the same time as of the kernel's last tick, 4 to 10 ms apart. 3 to 7 ns a read.
+// CLOCK_MONOTONIC_COARSE: the same time as of the kernel's last tick, 1 to 10 ms apart. 3 to 7 ns a read.
 inline std::uint64_t coarse_ns() noexcept {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);

@@ -8,8 +8,7 @@
 //
 // What pincheck reports:
 //   default_stream             nothing for the download: page-locked, on its own stream.
-//   default_stream --forgot    pageable-async-copy at the line marked (1), and that it waited for the blocking stream
-//                              because it is in the legacy default stream.
+//   default_stream --forgot    pageable-async-copy at the line marked (1). Not yet: for which stream it waited.
 #include <cuda_runtime.h>
 
 #include <chrono>
@@ -33,7 +32,8 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 __global__ void long_kernel(int* data) {
-    for (volatile int i = 0; i < 5000000; i = i + 1) {
+    constexpr long long kCycles = 50000000;  // about 30 ms
+    for (const long long start = clock64(); clock64() - start < kCycles;) {
     }
     *data = 1;
 }

@@ -9,7 +9,8 @@
 //
 // What pincheck reports:
 //   hidden_free                no release that waited for work in the loop.
-//   hidden_free --in-loop      cudaFreeHost at the line marked (1) waited for everything on the device, with the time.
+//   hidden_free --in-loop      cudaFreeHost at the line marked (1) waited for everything on the device, with the time
+//                              (`pincheck dump`, lines "wait:", cause device-wide).
 #include <cuda_runtime.h>
 
 #include <chrono>
@@ -39,7 +40,8 @@ int* new_scratch() {
 
 // Some milliseconds of work that have nothing to do with the scratch buffer.
 __global__ void slow_add(int* total, int value) {
-    for (volatile int i = 0; i < 500000; i = i + 1) {
+    constexpr long long kCycles = 5000000;  // about 3 ms
+    for (const long long start = clock64(); clock64() - start < kCycles;) {
     }
     *total += value;
 }
@@ -57,6 +59,8 @@ int main(int argc, char** argv) {
     for (cudaStream_t& stream : streams) {
         check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     }
+    slow_add<<<1, 1>>>(totals, 0);  // the first launch also loads the kernel
+    check(cudaGetLastError(), "launch");
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 
     int* scratch = in_loop ? nullptr : new_scratch();

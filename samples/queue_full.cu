@@ -9,7 +9,9 @@
 //
 // What pincheck reports:
 //   queue_full                 no launch that waited.
-//   queue_full --run-ahead     launches that waited because the queue was full, at the line marked (1).
+//   queue_full --run-ahead     launches that held the host, at the line marked (1) (`pincheck dump`, lines "wait:").
+//   Not
+//                              yet: that the queue was full.
 #include <cuda_runtime.h>
 
 #include <chrono>
@@ -37,11 +39,10 @@ double microseconds_since(std::chrono::steady_clock::time_point start) {
 
 // Slow enough that the host is always ahead.
 __global__ void slow_increment(int* counter) {
-    int steps = 0;
-    for (volatile int i = 0; i < 20000; i = i + 1) {
-        ++steps;
+    constexpr long long kCycles = 200000;  // about 0.1 ms
+    for (const long long start = clock64(); clock64() - start < kCycles;) {
     }
-    *counter += steps / 20000;
+    ++*counter;
 }
 
 int main(int argc, char** argv) {
