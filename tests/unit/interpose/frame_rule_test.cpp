@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 #include <sstream>
@@ -228,8 +229,12 @@ class DamagedTables : public testing::Test {
             }
         }
         ASSERT_NE(segment_.p_filesz, 0u);
-        const auto* begin = reinterpret_cast<const unsigned char*>(object_.base + segment_.p_vaddr);
-        whole_.assign(begin, begin + segment_.p_filesz);
+        // By the kernel: the segment holds variables that the address sanitizer has fenced.
+        whole_.resize(segment_.p_filesz);
+        std::ifstream memory("/proc/self/mem", std::ios::binary);
+        memory.seekg(static_cast<std::streamoff>(object_.base + segment_.p_vaddr));
+        memory.read(reinterpret_cast<char*>(whole_.data()), static_cast<std::streamsize>(whole_.size()));
+        ASSERT_TRUE(memory.good());
         table_at_ = table - segment_.p_vaddr;
         // Other segments are not there.
         for (ElfW(Phdr) & header : headers_) {
