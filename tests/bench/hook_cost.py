@@ -25,8 +25,8 @@ import tempfile
 
 CASES = {
     # name: (what, budget in ns, budget in instructions, ceiling in instructions)
-    "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500, 565),
-    "static": ("cudaMemcpyAsync, pinned, static runtime", 150, 500, 620),
+    "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500, 540),
+    "static": ("cudaMemcpyAsync, pinned, static runtime", 150, 500, 606),
     "sync": ("cudaStreamSynchronize", 150, 500, 435),
     "launch": ("cuLaunchKernel, nothing held", 30, None, 160),
     "mixed": ("tiny launches and copies by turns", 90, None, 390),
