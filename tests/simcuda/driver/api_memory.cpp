@@ -16,7 +16,7 @@ CUresult release_when_idle(Context* context, std::uintptr_t base, bool (*allowed
     if (capture_forbids(context))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     const auto range = find_range(base);
-    if (!range || range->base != base || range->reserved_size || !allowed(range->kind))
+    if (!range || range->base != base || range->reserved_size || range->imported || !allowed(range->kind))
         return CUDA_ERROR_INVALID_VALUE;
     std::unique_lock<std::shared_mutex> lock;
     if (settings().driver_lock)

@@ -1,6 +1,7 @@
 // Pointer queries. They need an initialised driver but no current context. All answers as measured: H200, driver
 // 580.159.04.
 #include "context.h"
+#include "ipc.h"
 #include "memory.h"
 #include "virtual_memory.h"
 
@@ -43,8 +44,8 @@ CUresult answer(void* out, CUpointer_attribute which, CUdeviceptr address, const
             return give(out, static_cast<int>(range && range->kind == Kind::managed));
         case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
             return give(out, range ? range->context->device : -2);
-        case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-            return give(out, static_cast<int>(range && range->kind == Kind::device));
+        case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:  // as documented (cuda.h)
+            return give(out, static_cast<int>(range && exportable(*range)));
         case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:  // of virtual memory the reservation (cuda.h)
             if (!range)
                 return reservation(out, address, &Reserved::base);

@@ -172,6 +172,13 @@ void assign_pool(std::uintptr_t base, CUmemoryPool pool, std::shared_ptr<void> b
     range.backing = std::move(backing);
 }
 
+void keep_with(std::uintptr_t base, std::shared_ptr<void> backing) {
+    std::unique_lock lock(ranges().mutex);
+    const auto it = ranges().by_base.find(base);
+    if (it != ranges().by_base.end())
+        it->second.backing = std::move(backing);
+}
+
 CUresult add_mapping(Range range) {
     return add(std::move(range));
 }
@@ -227,7 +234,7 @@ CUresult release(std::uintptr_t base, bool (*allowed)(Kind)) {
             return CUDA_ERROR_INVALID_VALUE;
         range = it->second;
         all.by_base.erase(it);
-        if (range.kind == Kind::device)
+        if (range.kind == Kind::device && !range.imported)
             all.device_bytes[static_cast<std::size_t>(range.context->device)] -= whole_pages(range.size);
     }
     unmap(range);

@@ -27,6 +27,7 @@ struct Range {
     int dma = -1;           // descriptor of registered memory's pages, see host_access.h
     std::uint64_t id = 0;   // CU_POINTER_ATTRIBUTE_BUFFER_ID
     CUmemoryPool pool = nullptr;
+    bool imported = false;             // device memory of another process, see ipc.h
     std::uintptr_t reserved_base = 0;  // of memory in a reservation of virtual addresses, see virtual_memory.h
     std::size_t reserved_size = 0;
     std::shared_ptr<void> backing = {};  // what goes when the range and every copy of it are gone
@@ -47,6 +48,9 @@ CUresult allocate_host_located(Context* context, std::size_t size, std::uintptr_
 
 // Marks memory as a pool's; `backing` keeps the pool's account of it.
 void assign_pool(std::uintptr_t base, CUmemoryPool pool, std::shared_ptr<void> backing);
+
+// Keeps something for as long as the memory that begins at the address lives.
+void keep_with(std::uintptr_t base, std::shared_ptr<void> backing);
 
 // Makes memory known that somebody else has mapped, and forgets it without unmapping it.
 CUresult add_mapping(Range range);

@@ -198,4 +198,13 @@ void Machine::wait_context(Context* context) {
         done.wait(lock, [&] { return tail->done; });
 }
 
+void Machine::when_idle(Context* context, const std::function<void()>& change) {
+    const auto idle = [](const StreamPtr& stream) { return !stream->tail || stream->tail->done; };
+    std::unique_lock lock(mutex);
+    done.wait(lock, [&] {
+        return idle(context->legacy) && std::all_of(context->streams.begin(), context->streams.end(), idle);
+    });
+    change();
+}
+
 }  // namespace simcuda

@@ -79,6 +79,9 @@ class Machine {
     bool stream_idle(const StreamPtr& stream);
     // Everything issued to the context so far, in every stream: what cuMemFree and cuCtxSynchronize wait for.
     void wait_context(Context* context);
+    // Does something while nothing of the context runs and nothing can be issued. `change` makes no call of the
+    // machine.
+    void when_idle(Context* context, const std::function<void()>& change);
 
   private:
     struct Pool {

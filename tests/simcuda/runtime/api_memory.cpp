@@ -34,6 +34,18 @@ RT_ONE(cudaHostGetDevicePointer, context, (void** out, void* address, unsigned f
 RT_ONE(cudaMemGetInfo, context, (size_t * free_bytes, size_t* total),
        { return finish(driver().cuMemGetInfo_v2(free_bytes, total)); })
 
+// The two types of handles have one layout (64 bytes that nobody looks into).
+RT_ONE(cudaIpcGetMemHandle, context, (cudaIpcMemHandle_t * out, void* address),
+       { return finish(driver().cuIpcGetMemHandle(reinterpret_cast<CUipcMemHandle*>(out), device_address(address))); })
+RT_ONE(cudaIpcOpenMemHandle, context, (void** out, cudaIpcMemHandle_t handle, unsigned flags), {
+    CUipcMemHandle same;
+    static_assert(sizeof same == sizeof handle);
+    std::memcpy(&same, &handle, sizeof same);
+    return finish(driver().cuIpcOpenMemHandle_v2(reinterpret_cast<CUdeviceptr*>(out), same, flags));
+})
+RT_ONE(cudaIpcCloseMemHandle, context, (void* address),
+       { return finish(driver().cuIpcCloseMemHandle(device_address(address))); })
+
 namespace {
 
 // Measured: H200, driver 580.159.04: the kind chooses the driver function; Default goes to the one without a direction.
