@@ -5,8 +5,11 @@
 
 #include "gate.h"
 #include "host_memory.h"
+#include "ipc_child.h"
 
 int main(int argc, char** argv) {
+    if (const auto status = conformance::play_role())
+        return *status;
     testing::InitGoogleTest(&argc, argv);
     cudaDeviceProp device{};
     int driver = 0, runtime = 0;
