@@ -66,6 +66,11 @@ std::string range_text(const std::string& kind, std::uint64_t bytes, std::uint32
     return kind + " of " + std::to_string(bytes) + " bytes, requested flags " + std::to_string(flags) + "\n";
 }
 
+// Launches, event records and the loading of modules make a site when one took long, on a busy machine any of them.
+bool is_counted_only_when_held(SiteKind kind) {
+    return kind == SiteKind::launch || kind == SiteKind::module_load;
+}
+
 }  // namespace
 
 void PrintTo(const Totals& totals, std::ostream* out) {
@@ -285,7 +290,8 @@ std::string differences_from_ledger(const Report& report, const std::string& led
     Rows actual;
     for (const auto& [id, site] : report.sites) {
         const std::string api = api_of(report, site.record);
-        if ((site.record.kind == SiteKind::synchronize && waits_for_device(api)) || frees_on_device(api)) {
+        if ((site.record.kind == SiteKind::synchronize && waits_for_device(api)) || frees_on_device(api) ||
+            is_counted_only_when_held(site.record.kind)) {
             continue;
         }
         // The innermost frame that the ledger knows; below it may be frames of a static runtime.
