@@ -24,12 +24,6 @@ std::filesystem::path absolute_path(const Capture& capture, const std::string& f
     return (path.is_absolute() ? path : std::filesystem::path(working_directory(capture)) / path).lexically_normal();
 }
 
-std::string shown_path(const Capture& capture, const std::string& file) {
-    const std::string path = std::filesystem::path(file).lexically_normal().string();
-    const std::string folder = working_directory(capture) + '/';
-    return folder.size() > 2 && path.starts_with(folder) ? path.substr(folder.size()) : path;
-}
-
 bool is_source_name(const std::filesystem::path& path) {
     constexpr std::array<std::string_view, 20> kEndings = {".c",   ".cc", ".cpp", ".cxx", ".c++", ".cu",  ".cuh",
                                                            ".h",   ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".inc",
@@ -133,43 +127,6 @@ std::string spread_text(const CaptureSite& site) {
     return site.processes <= 1 ? threads : fmt::format("{} of {} processes", threads, count_text(site.processes));
 }
 
-Place place_of(const Capture& capture, const CaptureFrame& frame, const Origins& origins) {
-    Place place;
-    const SourceLine* line = shown_line(frame, origins);
-    if (line != nullptr) {
-        place.function = printable(line->function);
-    }
-    if (line != nullptr && !line->file.empty()) {
-        place.position = printable(shown_path(capture, line->file));
-        place.position += line->line != 0 ? fmt::format(":{}", line->line) : "";
-        return place;
-    }
-    if (frame.module < capture.modules.size()) {
-        const std::string module = base_name(capture.modules[frame.module].path);
-        place.position = fmt::format("{}+{:#x}", printable(module.empty() ? "?" : module), frame.offset);
-    } else {
-        place.position = fmt::format("{:#x}", frame.offset);
-    }
-    return place;
-}
-
-Place place_of(const Capture& capture, const CaptureSite& site, int frame, const Origins& origins) {
-    if (frame >= 0 && static_cast<std::size_t>(frame) < site.stack.size()) {
-        return place_of(capture, site.stack[static_cast<std::size_t>(frame)], origins);
-    }
-    return {site.stack.empty() ? "(no stack)" : "(outside every known module)", ""};
-}
-
-std::string clip_path(const std::string& path, std::size_t width) {
-    const std::string clipped = clip_left(path, width);
-    const std::size_t slash = clipped == path ? clipped.npos : clipped.find('/');
-    return slash == clipped.npos ? clipped : "…" + clipped.substr(slash);
-}
-
-std::string place_text(const Place& place) {
-    return place.function.empty() ? place.position : place.position + "  " + place.function;
-}
-
 std::string source_text(const Capture& capture, const CaptureFrame& frame, const Origins& origins) {
     constexpr std::size_t kLongest = 4'096;
     constexpr std::uint32_t kLastLine = 1'000'000;
@@ -226,11 +183,6 @@ std::string shell_word(const std::string& text) {
         word += c == '\'' ? R"('\'')" : std::string(1, c);
     }
     return '\'' + word + '\'';
-}
-
-std::string base_name(const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    return slash == path.npos ? path : path.substr(slash + 1);
 }
 
 const char* slug_of(Rule rule) {

@@ -5,6 +5,7 @@
 
 #include "capture.h"
 #include "origin.h"
+#include "place.h"
 #include "policy.h"
 #include "render_text_layout.h"
 
@@ -22,20 +23,6 @@ std::string sizes_text(const CaptureSite& site);
 // "in 4 threads of 2 processes"; "" when it is one thread.
 std::string spread_text(const CaptureSite& site);
 
-// Where a frame is, for a heading.
-struct Place {
-    std::string
-        position;  // "src/train.cu:41", relative to the working directory where it lies below it; or "libx.so+0x12"
-    std::string function;  // "" when not known
-};
-Place place_of(const Capture& capture, const CaptureFrame& frame, const Origins& origins);
-Place place_of(const Capture& capture, const CaptureSite& site, int frame, const Origins& origins);
-// "src/train.cu:41  step"
-std::string place_text(const Place& place);
-
-// The end of a path that fits, cut between two components where there are more.
-std::string clip_path(const std::string& path, std::size_t width);
-
 // The line of source at a frame, trimmed; "" where it cannot be read or would not be the one that was compiled: no
 // regular file with a source file's name at that path (of this machine), or changed after the process started.
 std::string source_text(const Capture& capture, const CaptureFrame& frame, const Origins& origins);
@@ -45,9 +32,6 @@ std::string shell_word(const std::string& text);
 
 // The report as an argument of the next command; "FILES" when it is not known.
 std::string place_argument(const std::string& report_place);
-
-// The last component.
-std::string base_name(const std::string& path);
 
 const CaptureSite* site_by_id(const Capture& capture, std::uint32_t id);
 
