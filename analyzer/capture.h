@@ -15,7 +15,8 @@ struct SourceLine {
     std::string function;  // demangled; "" when not known
     std::string file;      // as the debug information has it; "" when not known
     std::uint32_t line = 0;
-    bool exact = false;  // from debug information, not the nearest exported symbol
+    bool exact = false;        // from debug information, not the nearest exported symbol
+    bool launch_stub = false;  // a kernel's host function, see launch_stubs.h
 };
 
 struct CaptureModule {

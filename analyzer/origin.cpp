@@ -42,7 +42,26 @@ bool matches(const std::string& glob, const std::string& path) {
     return fnmatch(glob.c_str(), whole ? path.c_str() : path.c_str() + path.rfind('/') + 1, 0) == 0;
 }
 
-// Of "cudart::f<int>(void (*)(int)) const" and "int cudart::f<int>()": "cudart::f".
+// A C function named as the runtime's public ones are: cudaMemcpyAsync, cudaMemcpy2DAsync_ptsz. A program's own C++
+// function shows its parameters; its own C function of such a name would clash with the runtime's.
+bool is_runtime_function(std::string_view function) {
+    static constexpr std::string_view kGroups[] = {"Mem",    "Malloc", "Free",    "Host",  "Stream", "Event", "Graph",
+                                                   "Launch", "Device", "Pointer", "Array", "Thread", "Func",  "Ctx"};
+    function = function.substr(0, function.find('+'));
+    if (!function.starts_with("cuda") || function.find_first_of("(<: ") != function.npos) {
+        return false;
+    }
+    const std::string_view rest = function.substr(4);
+    return std::ranges::any_of(kGroups, [&](std::string_view group) { return rest.starts_with(group); });
+}
+
+bool matches_any(const std::vector<std::string>& globs, const std::string& text) {
+    return std::ranges::any_of(globs,
+                               [&](const std::string& glob) { return fnmatch(glob.c_str(), text.c_str(), 0) == 0; });
+}
+
+}  // namespace
+
 std::string bare_name(std::string_view function) {
     static constexpr std::string_view kAnonymous = "(anonymous namespace)";
     std::string name;
@@ -70,26 +89,6 @@ std::string bare_name(std::string_view function) {
     }
     return name;
 }
-
-// A C function named as the runtime's public ones are: cudaMemcpyAsync, cudaMemcpy2DAsync_ptsz. A program's own C++
-// function shows its parameters; its own C function of such a name would clash with the runtime's.
-bool is_runtime_function(std::string_view function) {
-    static constexpr std::string_view kGroups[] = {"Mem",    "Malloc", "Free",    "Host",  "Stream", "Event", "Graph",
-                                                   "Launch", "Device", "Pointer", "Array", "Thread", "Func",  "Ctx"};
-    function = function.substr(0, function.find('+'));
-    if (!function.starts_with("cuda") || function.find_first_of("(<: ") != function.npos) {
-        return false;
-    }
-    const std::string_view rest = function.substr(4);
-    return std::ranges::any_of(kGroups, [&](std::string_view group) { return rest.starts_with(group); });
-}
-
-bool matches_any(const std::vector<std::string>& globs, const std::string& text) {
-    return std::ranges::any_of(globs,
-                               [&](const std::string& glob) { return fnmatch(glob.c_str(), text.c_str(), 0) == 0; });
-}
-
-}  // namespace
 
 Origins::Origins() {
     add_text(kBuiltIn);
@@ -169,8 +168,8 @@ Origin Origins::of(const Capture& capture, const CaptureFrame& frame) const {
 }
 
 bool Origins::is_runtime_line(const SourceLine& line) const {
-    return is_runtime_function(line.function) || matches_any(runtime_functions_, bare_name(line.function)) ||
-           matches_any(runtime_files_, line.file);
+    return line.launch_stub || is_runtime_function(line.function) ||
+           matches_any(runtime_functions_, bare_name(line.function)) || matches_any(runtime_files_, line.file);
 }
 
 const SourceLine* heading_line(const CaptureFrame& frame, const Origins& origins) {
@@ -202,6 +201,8 @@ Runtime runtime_frames(const Capture& capture, const CaptureSite& site, const Or
         for (const SourceLine& line : stack[i].lines) {
             if (is_runtime_function(line.function)) {
                 result.api = line.function.substr(0, line.function.find('+'));
+            } else if (line.function.starts_with("__cudaLaunchKernel")) {
+                result.api = "cudaLaunchKernel";  // what nvcc makes of <<<>>>
             }
         }
     };

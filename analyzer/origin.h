@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -37,6 +38,9 @@ class Origins {
     std::vector<std::string> runtime_files_;
     mutable std::unordered_map<std::string, Origin> known_;  // by path: patterns are many and frames are more
 };
+
+// Of "cudart::f<int>(void (*)(int)) const" and "int cudart::f<int>()": "cudart::f".
+std::string bare_name(std::string_view function);
 
 // The line of a frame to show: its innermost function that is not the runtime's. Null: none, or nothing is known.
 const SourceLine* heading_line(const CaptureFrame& frame, const Origins& origins);

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "launch_stubs.h"
 #include "symbol_cache.h"
 
 namespace pincheck {
@@ -42,6 +43,9 @@ std::vector<std::string> symbolize(Capture& capture, SymbolCache& cache) {
                 frame->lines = lines;
             }
         }
+    }
+    for (CaptureSite& site : capture.sites) {
+        mark_launch_stubs(site.stack);
     }
     return problems;
 }

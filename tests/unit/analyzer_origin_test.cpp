@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "analyzer/launch_stubs.h"
 #include "analyzer/origin.h"
 #include "analyzer_sample.h"
 
@@ -151,6 +152,72 @@ TEST(Frames, show_their_innermost_line_that_is_not_the_runtimes) {
                    {"step()", "/src/a.cpp", 3, true}};
     ASSERT_NE(heading_line(frame, Origins()), nullptr);
     EXPECT_EQ(heading_line(frame, Origins())->line, 3u);
+}
+
+// ---- Kernels' launches: nvcc's stubs lie in the user's own module
+
+CaptureFrame frame_of(std::vector<SourceLine> lines) {
+    CaptureFrame frame;
+    frame.module = 0;
+    frame.lines = std::move(lines);
+    return frame;
+}
+
+// The function that a launch is headed by, of frames innermost first; "" for none.
+std::string launch_heading(std::vector<CaptureFrame> frames) {
+    Capture capture;
+    capture.modules = {{"/home/me/train", ""}, {"/usr/local/cuda/lib64/libcudart.so.13", ""}};
+    CaptureSite site;
+    site.api = "cuLaunchKernel";
+    site.stack = std::move(frames);
+    CaptureFrame runtime = frame_of({{"__cudaLaunchKernel+0x12", "", 0, false}});
+    runtime.module = 1;
+    site.stack.insert(site.stack.begin(), runtime);
+    mark_launch_stubs(site.stack);
+    const Origins origins;
+    EXPECT_EQ(called_api(capture, site, origins), "cudaLaunchKernel");
+    const int heading = heading_frame(capture, site, origins);
+    const SourceLine* line = heading < 0 ? nullptr : shown_line(site.stack[static_cast<std::size_t>(heading)], origins);
+    return line == nullptr ? "" : line->function;
+}
+
+const SourceLine kHelper = {"__cudaLaunchKernel_helper", "/usr/local/cuda/include/crt/device_functions.h", 2963, true};
+const SourceLine kMain = {"main", "/src/train.cu", 64, true};
+
+SourceLine stub_of(const std::string& mangled) {
+    return {"__device_stub_" + mangled + "(int*)", "/tmp/x.cudafe1.stub.c", 13, true};
+}
+
+TEST(LaunchStubs, are_not_what_a_launch_is_headed_by) {
+    const SourceLine kernel = {"step(int*)", "/src/train.cu", 40, true};
+    // Inlined in each way.
+    EXPECT_EQ(launch_heading({frame_of({kHelper, stub_of("_Z4stepPi")}), frame_of({kernel, kMain})}), "main");
+    EXPECT_EQ(launch_heading({frame_of({kHelper, stub_of("_Z4stepPi"), kernel}), frame_of({kMain})}), "main");
+    EXPECT_EQ(launch_heading({frame_of({kHelper, stub_of("_Z4stepPi"), kernel, kMain})}), "main");
+    EXPECT_EQ(
+        launch_heading({frame_of({kHelper}), frame_of({stub_of("_Z4stepPi")}), frame_of({kernel}), frame_of({kMain})}),
+        "main");
+}
+
+TEST(LaunchStubs, are_known_of_kernels_in_namespaces_and_of_templates) {
+    EXPECT_EQ(launch_heading({frame_of({kHelper, stub_of("_ZN3app4stepEPi")}),
+                              frame_of({{"app::step(int*)", "/src/train.cu", 40, true}, kMain})}),
+              "main");
+    // Without a name of its own, the namespace has one that the compiler makes.
+    EXPECT_EQ(launch_heading({frame_of({kHelper, stub_of("_ZN36_GLOBAL__N__89b8bf71_4_t_cu_72de957f4stepEPi")}),
+                              frame_of({{"_GLOBAL__N__89b8bf71_4_t_cu_72de957f::step(int*)", "/src/t.cu", 4, true}}),
+                              frame_of({kMain})}),
+              "main");
+    EXPECT_EQ(launch_heading({frame_of({kHelper, stub_of("_Z4stepIiEvPT_")}),
+                              frame_of({{"__wrapper__device_stub_step<int>(int*&)", "/src/t.cu", 4, true},
+                                        {"step<int>(int*)", "/src/t.cu", 4, true},
+                                        kMain})}),
+              "main");
+}
+
+// A compiler may leave the kernel's function out of the stack: its last call is the stub.
+TEST(LaunchStubs, do_not_hide_the_caller_of_a_kernel_that_is_not_on_the_stack) {
+    EXPECT_EQ(launch_heading({frame_of({kHelper, stub_of("_Z4stepPi")}), frame_of({kMain})}), "main");
 }
 
 }  // namespace
