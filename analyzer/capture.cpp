@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "capture_waits.h"
+
 namespace pincheck {
 namespace {
 
@@ -64,12 +66,12 @@ class Merger {
         add_symbols(report, modules);
         add_counters(report, sites);
         add_memories(report, sites);
+        add_waits(capture_, report, sites);
     }
 
     Capture finish() {
         Capture& capture = capture_;
-        std::ranges::sort(capture.processes, {},
-                          [](const CaptureProcess& p) { return std::tie(p.start_realtime_ns, p.pid, p.file); });
+        const std::vector<std::size_t> processes = sort_processes();
         std::vector<std::size_t> order(capture.sites.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::ranges::sort(order, [this](std::size_t a, std::size_t b) { return before(a, b); });
@@ -93,11 +95,29 @@ class Merger {
             }
         }
         capture.sites = std::move(sorted);
+        finish_waits(capture, id_at, processes);
         return std::move(capture_);
     }
 
   private:
     static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+
+    // In the order of their start; returns their former positions.
+    std::vector<std::size_t> sort_processes() {
+        std::vector<CaptureProcess>& processes = capture_.processes;
+        std::vector<std::size_t> order(processes.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::ranges::sort(order, {}, [&](std::size_t i) {
+            return std::tie(processes[i].start_realtime_ns, processes[i].pid, processes[i].file);
+        });
+        std::vector<CaptureProcess> sorted;
+        sorted.reserve(order.size());
+        for (const std::size_t position : order) {
+            sorted.push_back(std::move(processes[position]));
+        }
+        processes = std::move(sorted);
+        return order;
+    }
 
     void add_process(const std::string& file, const Report& report) {
         const auto text = [&](std::uint32_t id) {

@@ -82,6 +82,69 @@ struct CaptureProcess {
     std::uint64_t pinned_ranges = 0;
 };
 
+// Calls of one site that held the host for the recorder's threshold or longer (idle_sync: for however long), by cause
+// and by how the cause was found, over all processes and threads.
+struct CaptureWait {
+    report::WaitCause cause{};
+    report::WaitEvidence evidence{};
+    std::uint64_t calls = 0;
+    std::uint64_t ns = 0;
+    std::uint64_t ns_max = 0;
+    std::uint64_t first_ns = 0;  // since the process's first CUDA call, the earliest
+    std::uint64_t last_ns = 0;
+    std::uint32_t threads = 0;
+    // Of the longest call:
+    std::uint32_t stream = 0;       // CaptureStream::id of the stream waited for; 0: none or not known
+    std::uint32_t behind_site = 0;  // id of the site of the newest work before it, for `lock` of the other thread's
+                                    // call; 0 when not known
+    std::string kernel;             // that ran meanwhile; "" when not known
+    std::uint64_t items = 0;        // queue_full: issued and not known complete, the most in any call
+    std::vector<std::uint32_t> delayed_streams;  // ids of streams that the threads issued work into next, sorted
+};
+
+// Calls of one site by the bytes of one call: see report::size_class().
+struct CaptureSize {
+    std::uint16_t size_class = 0;
+    std::uint64_t calls = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t bytes = 0;      // of the calls that succeeded
+    std::uint64_t bytes_min = 0;  // of one call
+    std::uint64_t bytes_max = 0;
+    std::uint64_t host_ns = 0;
+    std::uint64_t host_ns_max = 0;
+    std::uint64_t histogram[report::kHistogramBuckets] = {};
+
+    // The bucket that holds the median call; kHistogramBuckets when there was no call.
+    std::uint32_t median_bucket() const noexcept;
+};
+
+// What the device reported of one site's copies of one size class; only copies that could be matched with their calls.
+struct CaptureTransfer {
+    std::uint16_t size_class = 0;
+    std::uint64_t copies = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t device_ns = 0;  // end - start on the device
+    std::uint64_t device_ns_min = 0;
+    std::uint64_t device_ns_max = 0;
+    std::uint64_t calls = 0;          // that made these copies; what follows is of them
+    std::uint64_t host_ns = 0;        // inside the calls
+    std::uint64_t completion_ns = 0;  // from the call's start to the copy's end, or the call's end where that was later
+    std::uint64_t before_ns = 0;      // inside the calls before the copy started on the device
+    std::uint64_t during_ns = 0;      // inside the calls while the copy ran
+    std::uint64_t returned_early = 0;  // calls that returned before their copy had ended
+};
+
+// A stream that work was issued into.
+struct CaptureStream {
+    std::uint32_t id = 0;       // 1, 2, …: position in Capture::streams plus one, stable for one set of files
+    std::uint32_t process = 0;  // index into Capture::processes
+    std::uint32_t site = 0;     // id of the site that created it; 0: not seen, or a default stream
+    report::StreamKind kind{};
+    std::uint32_t context = 0;                 // 1, 2, … of the process; 0 when not known
+    std::uint32_t device = report::kNoDevice;  // ordinal
+    bool non_blocking = false;
+};
+
 // Calls of one place, over all processes and threads. Two sites are one when API, kind, direction, stream, memory,
 // flags and stack (module path or build-id, and offset) agree.
 struct CaptureSite {
@@ -116,7 +179,11 @@ struct CaptureSite {
     std::string memory_file;
     bool memory_on_stack = false;
     std::uint64_t memory_boundary = 0;
-    std::uint32_t allocation_site = 0;  // id of the site that page-locked the memory last copied; 0 when not known
+    std::uint32_t allocation_site = 0;       // id of the site that page-locked the memory last copied; 0 when not known
+    std::vector<CaptureWait> waits;          // most time first
+    std::vector<CaptureSize> sizes;          // by size class
+    std::vector<CaptureTransfer> transfers;  // by size class; none without the device's times
+    std::uint32_t threads_held = 0;          // that are in `waits` with more than waits for nothing
 
     // The host's side of a copy; kind none for other sites.
     const report::Memory& host_memory() const noexcept {
@@ -134,6 +201,7 @@ struct Capture {
     std::vector<CaptureProcess> processes;
     std::vector<CaptureModule> modules;
     std::vector<CaptureSite> sites;
+    std::vector<CaptureStream> streams;  // by process, in the order in which the process used them
 
     std::uint64_t total_host_ns() const noexcept;  // in all recorded calls; a graph's copies are in its launches
 };
