@@ -4,6 +4,7 @@
 
 #include "look.h"
 #include "output.h"
+#include "render_text_sizes.h"
 
 namespace pincheck {
 
@@ -11,6 +12,7 @@ void add_report(CommandLine& line) {
     struct Options {
         LookOptions look;
         bool all = false;
+        bool by_size = false;
     };
     Verb verb = line.add_verb("report", "Show the verdict and the worst places of report files");
     verb.footer(
@@ -20,11 +22,15 @@ void add_report(CommandLine& line) {
     auto options = std::make_shared<Options>();
     verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
     verb.flag("--all", options->all, "List every finding, also what does not gate");
+    verb.flag("--by-size", options->by_size, "Show pageable against page-locked copies by size instead");
     add_look_options(verb, options->look);
     verb.action([options] {
         std::optional<Look> look = look_at(options->look);
         if (!look) {
             return 2;
+        }
+        if (options->by_size) {
+            return exit_status_of(write_stdout(by_size_text(look->loaded.capture, look->screen)));
         }
         look->screen.all = options->all;
         return exit_status_of(write_stdout(first_screen(look->loaded, look->judgement, look->origins, look->screen)));

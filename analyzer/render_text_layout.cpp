@@ -89,6 +89,26 @@ std::string duration_text(std::uint64_t ns) {
                            : fmt::format("{} h {:02} min", seconds / 3'600, seconds / 60 % 60);
 }
 
+std::string rough_duration_text(std::uint64_t ns) {
+    std::uint64_t unit = 1;
+    while (ns / unit >= 100) {
+        unit *= 10;
+    }
+    const std::uint64_t rounded = (ns + unit / 2) / unit * unit;
+    if (rounded < 1'000) {
+        return fmt::format("{} ns", rounded);
+    }
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    if (rounded >= 600 * kSecond) {
+        return duration_text(rounded);
+    }
+    const auto [of, name] = rounded < 1'000'000 ? std::pair(1e3, "us")
+                            : rounded < kSecond ? std::pair(1e6, "ms")
+                                                : std::pair(1e9, "s");
+    const double value = static_cast<double>(rounded) / of;
+    return value < 10 ? fmt::format("{:.1f} {}", value, name) : fmt::format("{:.0f} {}", value, name);
+}
+
 std::string bytes_text(std::uint64_t bytes) {
     if (bytes < 1'024) {
         return fmt::format("{} B", bytes);

@@ -9,9 +9,11 @@
 
 namespace pincheck {
 
-// ---- Quantities, three significant digits
+// ---- Quantities, three significant digits unless said
 
-std::string duration_text(std::uint64_t ns);   // "870 ns", "12.7 ms", "27.3 s", "1 h 02 min"
+std::string duration_text(std::uint64_t ns);  // "870 ns", "12.7 ms", "27.3 s", "1 h 02 min"
+// Of an estimate: two significant digits, "5.3 s", "33 us", "120 ms".
+std::string rough_duration_text(std::uint64_t ns);
 std::string bytes_text(std::uint64_t bytes);   // "4 B", "1.20 GiB"
 std::string count_text(std::uint64_t number);  // "6,240"
 std::string percent_text(double part);         // of 1: "12.8 %", "0.02 %"
