@@ -124,7 +124,7 @@ void add_explain(CommandLine& line) {
     Verb verb = line.add_verb("explain", "Say what a finding means, what to do about it, and when it is fine");
     verb.footer("Without a name: the list of names.\n\nExit status: 0 shown; 2 wrong usage, or no such name.");
     auto slug = std::make_shared<std::string>();
-    verb.argument("NAME", *slug, "pageable-async-copy, …, default-gate, blind", false);
+    verb.argument("NAME", *slug, "pageable-async-copy, …, a wait's cause (queue-full, …), default-gate, blind", false);
     verb.action([slug] { return explain(*slug); });
 }
 

@@ -1,5 +1,10 @@
 #include "explain.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "explain_waits.h"
+
 namespace pincheck {
 namespace {
 
@@ -63,7 +68,7 @@ Whose call it is, is decided by the file name of the module of the first frame o
 
 An asynchronous copy from pageable memory in your own code always gates, even when your next call waits for it: the call that does what you then mean is cudaMemcpy, and it is never reported. One that a framework makes for you gates too (.to(device, non_blocking=True) from an unpinned tensor), unless the framework waits for it at once: then it is the framework's blocking copy, copy-then-sync.
 
-Not gated, but counted on the screen and listed by `pincheck report --all`: copy-then-sync, copies that vendor libraries make for themselves, and all other warnings. --strict gates all of them. --fail-on SLUG, or --fail-on error or warning, replaces the default. --allow-staged exempts pageable uploads that were measured not to wait.
+Not gated, but counted on the screen and listed by `pincheck report --all`: copy-then-sync, hidden-wait, copies that vendor libraries make for themselves, and all other warnings. --strict gates all of them. A note never gates. --fail-on SLUG, or --fail-on error or warning, replaces the default. --allow-staged exempts pageable uploads that were measured not to wait.
 
 The exit status is 0 for a pass, 1 for a violation, 2 for wrong usage or a file that cannot be read, 3 for no conclusion (see `pincheck explain blind`). `pincheck run` gives the program's own status when that is not 0.)";
 
@@ -76,7 +81,7 @@ No CUDA call: the program found no device, ended before it used one, or does not
 
 What is not seen is said in the report under "Not seen": libraries that define a CUDA function themselves, driver functions that were resolved to an address which the tool does not know, a missing libunwind (stacks then end at code without unwind tables, so sites may run together), and losses, with their number.
 
-Not seen by this version in any run: functions that are not in the list (2D, 3D, peer, array, symbol and batch copies, memset, prefetch, graph nodes), buffers that are reused before their copy has finished, and waits in calls that are not copies.)";
+Not seen by this version in any run: functions that are not in the list (report/entry_points.md), and buffers that are reused before their copy has finished.)";
 
 }  // namespace
 
@@ -90,6 +95,8 @@ const char* explain_text(Rule rule) {
             return kCopyThenSync;
         case Rule::straddles_registration:
             return kStraddlesRegistration;
+        case Rule::hidden_wait:
+            return hidden_wait_text();
     }
     return "";
 }
@@ -99,6 +106,7 @@ std::vector<ExplainTopic> explain_topics() {
     for (const RuleInfo& rule : rules()) {
         topics.push_back({rule.slug, rule.claim, rule.explain});
     }
+    std::ranges::move(wait_topics(), std::back_inserter(topics));
     topics.push_back({"default-gate", "what makes `pincheck check` fail, and how to change it", kDefaultGate});
     topics.push_back({"blind", "why a run can end without a conclusion, and what was not seen", kBlind});
     return topics;

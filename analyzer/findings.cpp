@@ -8,7 +8,9 @@
 #include <tuple>
 
 #include "explain.h"
+#include "hidden_waits.h"
 #include "render_text_layout.h"
+#include "wait_text.h"
 
 namespace pincheck {
 namespace {
@@ -27,6 +29,10 @@ bool is_transfer(const CaptureSite& site) {
 
 bool is_upload(const CaptureSite& site) {
     return site.direction == Direction::host_to_device;
+}
+
+bool is_pageable(const CaptureSite& site) {
+    return site.host_memory().kind == MemoryClass::pageable;
 }
 
 std::uint64_t done(const CaptureSite& site) {
@@ -54,19 +60,6 @@ bool always_waited_for(const Capture& capture, const CaptureSite& site) {
     return site.then_synchronized > 0 && missing <= (all_ended ? 0 : std::uint64_t{site.threads});
 }
 
-// Whose code asked for the copy: the first frame that is neither CUDA's nor the system's (libffi, the interpreter's own
-// library). A program of which only such frames are known is the user's.
-Origin issuer_of(const Capture& capture, const CaptureSite& site, const Origins& origins) {
-    const int first = issuing_frame(capture, site, origins);
-    for (auto i = static_cast<std::size_t>(std::max(first, 0)); first >= 0 && i < site.stack.size(); ++i) {
-        const Origin origin = origins.of(capture, site.stack[i]);
-        if (origin == Origin::user || origin == Origin::framework || origin == Origin::vendor) {
-            return origin;
-        }
-    }
-    return Origin::user;
-}
-
 // cudaMemcpy, cudaMemcpyToSymbol …: a runtime may build a blocking copy from the driver's asynchronous one.
 bool is_blocking_runtime_copy(const std::string& api) {
     return api.starts_with("cudaMem") && api.find("Async") == api.npos;
@@ -84,8 +77,9 @@ std::string place_key(const CaptureSite& site) {
 // Facts of one site that several rules and texts need.
 class Subject {
   public:
-    Subject(const Capture& capture, const CaptureSite& site, const Origins& origins)
+    Subject(const Capture& capture, const CopyTimesTable& times, const CaptureSite& site, const Origins& origins)
         : capture_(capture),
+          times_(times),
           site_(site),
           origins_(origins),
           issuer_(issuer_of(capture, site, origins)),
@@ -166,6 +160,9 @@ class Subject {
                 "ask the library for the asynchronous form with page-locked memory (PyTorch: pin_memory=True "
                 "and non_blocking=True), or copy less often.");
         }
+        if (!captured() && !site_.is_in_graph()) {
+            finding_.saving = saving_of(capture_, times_, site_, waited_);
+        }
         return finding(Rule::pageable_async_copy, pageable_why(), pageable_fix());
     }
 
@@ -183,7 +180,65 @@ class Subject {
         return fmt::format("median {}, {} in total", half, duration_text(site_.host_ns));
     }
 
+    // What the recorder knows of the waits of this site's calls, and whom they held up; "" when it knows nothing.
+    std::string known_why() const {
+        const std::vector<CauseTotal> causes = causes_of(site_);
+        if (causes.empty() || captured() || causes.front().presumed) {
+            return "";
+        }
+        const CauseTotal& first = causes.front();
+        const std::string how_much = causes.size() == 1 && first.calls == site_.calls ? cost() : amount_text(first);
+        std::string text;
+        switch (first.cause) {
+            case WaitCause::earlier_work:
+            case WaitCause::managed:
+                text = fmt::format("The call waits for {}; {}.", earlier_work_text(capture_, *first.longest, origins_),
+                                   how_much);
+                break;
+            case WaitCause::legacy_stream: {
+                const std::string stream = stream_name(capture_, first.longest->stream, origins_);
+                const std::string newest = call_at(capture_, first.longest->behind_site, origins_);
+                text = fmt::format(
+                    "The call waits for work in {}{}: the legacy default stream and streams made without "
+                    "cudaStreamNonBlocking wait for each other; {}.",
+                    stream.empty() ? "another stream" : stream, newest.empty() ? "" : ", newest: " + newest, how_much);
+                break;
+            }
+            case WaitCause::staging:
+                text = "The driver moves every byte of pageable memory through the CPU, inside the call: " + how_much +
+                       '.';
+                break;
+            default:
+                text = fmt::format("Most time went to {}: {}.", object_of(first), how_much);
+                break;
+        }
+        // The rest, as far as it matters.
+        for (std::size_t i = 1; i < causes.size(); ++i) {
+            if (causes[i].ns >= site_.host_ns / 20) {
+                text += fmt::format(" Another {} in {} went to {}.", duration_text(causes[i].ns),
+                                    counted(causes[i].calls, "call"),
+                                    causes[i].cause == WaitCause::earlier_work
+                                        ? earlier_work_text(capture_, *causes[i].longest, origins_)
+                                        : std::string(object_of(causes[i])));
+            }
+        }
+        return text;
+    }
+
+    std::string with_effects(std::string text) const {
+        for (const std::string& more : {held_up_text(site_), call_share_text(site_)}) {
+            text += more.empty() ? "" : " " + more;
+        }
+        return text;
+    }
+
     std::string pageable_why() const {
+        const std::string known = known_why();
+        return with_effects(known.empty() ? presumed_why() : known);
+    }
+
+    // By what is known of such calls in general.
+    std::string presumed_why() const {
         if (captured()) {
             return "Captured into a graph with pageable memory: every launch of the graph makes this copy. What "
                    "launches "
@@ -232,6 +287,9 @@ class Subject {
         if (issuer_ == Origin::vendor) {
             return "nothing in your code: the vendor's library copies for itself.";
         }
+        if (finding_.saving.state == Saving::State::not_worth) {
+            return fmt::format("{}: leave it, and if it is meant to block, cudaMemcpy says so.", finding_.saving.text);
+        }
         if (issuer_ == Origin::framework) {
             return is_upload(site_) ? "give the library page-locked memory (PyTorch: DataLoader(pin_memory=True) or "
                                       "tensor.pin_memory()), and do not change it before the copy has completed."
@@ -244,6 +302,10 @@ class Subject {
                                             : "copy into page-locked memory (cudaMallocHost, or cudaHostRegister, "
                                               "once, outside the loop), and wait "
                                               "for an event recorded after the copy before reading it.";
+        if (const std::uint64_t earlier = waited_ns(site_, WaitCause::earlier_work);
+            earlier != 0 && earlier >= site_.host_ns / 2) {
+            text += " The wait for earlier work then moves to there.";
+        }
         if (waited_ && !captured()) {
             text += " The next call waits for it anyway: if that is meant, cudaMemcpy says so.";
         }
@@ -251,6 +313,9 @@ class Subject {
     }
 
     std::string managed_why() const {
+        if (const std::string known = known_why(); !known.empty()) {
+            return with_effects(known);
+        }
         if (captured()) {
             return "Captured into a graph with managed memory. What its launches wait for is not measured.";
         }
@@ -282,6 +347,7 @@ class Subject {
     }
 
     const Capture& capture_;
+    const CopyTimesTable& times_;
     const CaptureSite& site_;
     const Origins& origins_;
     Origin issuer_;
@@ -302,6 +368,9 @@ const std::vector<RuleInfo>& rules() {
          "a copy that the caller waits for at once: asynchrony is not used", explain_text(Rule::copy_then_sync)},
         {Rule::straddles_registration, "straddles-registration", Severity::error,
          "a copy whose range is partly registered fails", explain_text(Rule::straddles_registration)},
+        {Rule::hidden_wait, "hidden-wait", Severity::warning,
+         "a call that is asynchronous, or synchronises nothing by its purpose, held the host",
+         explain_text(Rule::hidden_wait)},
     };
     return table;
 }
@@ -334,15 +403,21 @@ std::vector<Finding> find(const Capture& capture, const Origins& origins) {
             launched.insert(place_key(site));
         }
     }
+    const CopyTimesTable times = copy_times(capture);
     std::vector<Finding> findings;
-    for (const CaptureSite& site : capture.sites) {
+    std::vector<bool> tells_waits(capture.sites.size());
+    for (std::size_t i = 0; i < capture.sites.size(); ++i) {
+        const CaptureSite& site = capture.sites[i];
         if (site.is_captured() && launched.contains(place_key(site))) {
             continue;
         }
-        if (std::optional<Finding> finding = Subject(capture, site, origins).find()) {
+        if (std::optional<Finding> finding = Subject(capture, times, site, origins).find()) {
+            // Of page-locked copies, copy-then-sync is about the wait that follows.
+            tells_waits[i] = finding->rule != Rule::copy_then_sync || is_pageable(site);
             findings.push_back(std::move(*finding));
         }
     }
+    std::ranges::move(find_hidden_waits(capture, origins, tells_waits), std::back_inserter(findings));
     std::ranges::stable_sort(
         findings, {}, [](const Finding& finding) { return std::tuple(finding.once, ~finding.held_ns, finding.site); });
     return findings;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "capture.h"
 #include "origin.h"
+#include "saving.h"
 
 namespace pincheck {
 
@@ -15,8 +17,10 @@ enum class Rule {
     managed_async_copy,      // warning: an async copy from managed memory waits
     copy_then_sync,          // warning: a copy the caller waits for at once, inside a library; or pinned in user code
     straddles_registration,  // error: a copy whose range is partly registered fails
+    hidden_wait,             // warning: another call that need not wait held the host; note: why is not known, or
+                             // presumed; see hidden_waits.h
 };
-enum class Severity { error, warning, note };
+enum class Severity { error, warning, note };  // a note never gates
 
 struct RuleInfo {
     Rule rule;
@@ -35,10 +39,14 @@ struct Finding {
     int heading = -1;           // frame to head it by
     Origin issuer{};            // whose code made the call
     std::string api;            // as the user knows it
-    std::uint64_t held_ns = 0;  // host time in these calls
+    std::uint64_t held_ns = 0;  // host time in these calls; hidden_wait: in those that waited for `cause`
     bool once = false;          // a single call, or all calls in one burst (model.to): listed after recurring ones
     std::string why;            // what the call waited for, as far as known
     std::string fix;            // what to do
+    std::optional<report::WaitCause> cause;  // hidden_wait: what was waited for
+    bool presumed = false;                   // hidden_wait: may have been waited for; see is_presumed()
+    std::vector<std::uint32_t> also;         // hidden_wait: further sites of the same function, cause and user's frame
+    Saving saving;                           // what page-locked memory would save
 };
 
 // Whether a pageable upload showed no sign of waiting: no copy above 2 MiB (those are not staged), and the longest call

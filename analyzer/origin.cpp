@@ -253,6 +253,17 @@ int heading_frame(const Capture& capture, const CaptureSite& site, const Origins
     return first;
 }
 
+Origin issuer_of(const Capture& capture, const CaptureSite& site, const Origins& origins) {
+    const int first = issuing_frame(capture, site, origins);
+    for (auto i = static_cast<std::size_t>(std::max(first, 0)); first >= 0 && i < site.stack.size(); ++i) {
+        const Origin origin = origins.of(capture, site.stack[i]);
+        if (origin == Origin::user || origin == Origin::framework || origin == Origin::vendor) {
+            return origin;
+        }
+    }
+    return Origin::user;
+}
+
 std::string called_api(const Capture& capture, const CaptureSite& site, const Origins& origins) {
     if (site.api.starts_with("cuda")) {
         return site.api;

@@ -52,6 +52,9 @@ const SourceLine* shown_line(const CaptureFrame& frame, const Origins& origins);
 int heading_frame(const Capture& capture, const CaptureSite& site, const Origins& origins);
 // The frame that made the CUDA call: the first outside CUDA. -1: none.
 int issuing_frame(const Capture& capture, const CaptureSite& site, const Origins& origins);
+// Whose code asked for the call: the first frame that is neither CUDA's nor the system's (libffi, the interpreter's own
+// library). A program of which only such frames are known is the user's.
+Origin issuer_of(const Capture& capture, const CaptureSite& site, const Origins& origins);
 // The runtime function that the user called, from the stack of a static runtime (cudaMemcpyAsync for
 // cuMemcpyHtoDAsync_v2); the site's own API otherwise.
 std::string called_api(const Capture& capture, const CaptureSite& site, const Origins& origins);

@@ -15,7 +15,7 @@ bool is_gated(const Capture& capture, const Finding& finding, const PolicyOption
         finding.site <= capture.sites.size() && stayed_staged(capture.sites[finding.site - 1])) {
         return false;
     }
-    if (finding.issuer == Origin::vendor && !options.strict) {
+    if (finding.severity == Severity::note || (finding.issuer == Origin::vendor && !options.strict)) {
         return false;
     }
     if (options.fail_on.empty()) {

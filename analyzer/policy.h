@@ -10,7 +10,7 @@
 namespace pincheck {
 
 struct PolicyOptions {
-    bool strict = false;               // gate everything, libraries' and vendors' copies and warnings included
+    bool strict = false;               // gate everything but notes: libraries' and vendors' copies, warnings
     bool allow_staged = false;         // exempt pageable H2D copies measured not to block
     bool allow_no_cuda = false;        // loaded, no CUDA call: a pass
     std::vector<std::string> fail_on;  // rule slugs, or error / warning; empty: the default

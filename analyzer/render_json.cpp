@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hidden_waits.h"
 #include "names.h"
 #include "symbolize.h"
 
@@ -97,6 +98,91 @@ Json frame(const Capture& capture, const CaptureFrame& frame, const Origins& ori
     return result;
 }
 
+const char* name_of(Saving::State state) {
+    switch (state) {
+        case Saving::State::given:
+            return "given";
+        case Saving::State::withheld:
+            return "withheld";
+        case Saving::State::not_worth:
+            return "not-worth";
+        case Saving::State::none:
+            break;
+    }
+    return "none";
+}
+
+Json wait(const CaptureWait& wait) {
+    return {{"cause", name(wait.cause)},
+            {"evidence", name(wait.evidence)},
+            {"calls", wait.calls},
+            {"ns", wait.ns},
+            {"ns_max", wait.ns_max},
+            {"first_ns", wait.first_ns},
+            {"last_ns", wait.last_ns},
+            {"threads", wait.threads},
+            {"stream", wait.stream},
+            {"behind_site", wait.behind_site},
+            {"kernel", wait.kernel},
+            {"items", wait.items},
+            {"delayed_streams", wait.delayed_streams}};
+}
+
+Json size(const CaptureSize& size) {
+    return {{"from_bytes", report::size_class_lower_bound(size.size_class)},
+            {"calls", size.calls},
+            {"failed", size.failed},
+            {"bytes", size.bytes},
+            {"bytes_min", size.bytes_min},
+            {"bytes_max", size.bytes_max},
+            {"host_ns", size.host_ns},
+            {"host_ns_max", size.host_ns_max},
+            {"histogram", size.histogram}};
+}
+
+Json transfer(const CaptureTransfer& transfer) {
+    Json share = nullptr;
+    if (transfer.completion_ns != 0) {
+        share = static_cast<double>(transfer.host_ns) / static_cast<double>(transfer.completion_ns);
+    }
+    return {{"from_bytes", report::size_class_lower_bound(transfer.size_class)},
+            {"copies", transfer.copies},
+            {"bytes", transfer.bytes},
+            {"device_ns", transfer.device_ns},
+            {"device_ns_min", transfer.device_ns_min},
+            {"device_ns_max", transfer.device_ns_max},
+            {"calls", transfer.calls},
+            {"host_ns", transfer.host_ns},
+            {"completion_ns", transfer.completion_ns},
+            {"before_ns", transfer.before_ns},
+            {"during_ns", transfer.during_ns},
+            {"returned_early", transfer.returned_early},
+            {"call_share", std::move(share)}};
+}
+
+Json stream(const CaptureStream& stream) {
+    Json result = {{"id", stream.id},
+                   {"process", stream.process},
+                   {"kind", name(stream.kind)},
+                   {"site", stream.site},
+                   {"context", stream.context},
+                   {"device", nullptr},
+                   {"non_blocking", stream.non_blocking}};
+    if (stream.device != report::kNoDevice) {
+        result["device"] = stream.device;
+    }
+    return result;
+}
+
+template <class List, class Make>
+Json array_of(const List& list, Make make) {
+    Json result = Json::array();
+    for (const auto& one : list) {
+        result.push_back(make(one));
+    }
+    return result;
+}
+
 Json site(const Capture& capture, const CaptureSite& site, const Origins& origins) {
     Json stack = Json::array();
     for (const CaptureFrame& one : site.stack) {
@@ -131,6 +217,10 @@ Json site(const Capture& capture, const CaptureSite& site, const Origins& origin
             {"threads", site.threads},
             {"processes", site.processes},
             {"allocation_site", site.allocation_site},
+            {"threads_held", site.threads_held},
+            {"waits", array_of(site.waits, wait)},
+            {"sizes", array_of(site.sizes, size)},
+            {"transfers", array_of(site.transfers, transfer)},
             {"heading", heading_frame(capture, site, origins)},
             {"stack_cut", site.stack_cut},
             {"stack", std::move(stack)}};
@@ -145,7 +235,14 @@ Json finding(const Capture& capture, const Finding& finding, bool gated, const O
             heading = frame_text(capture, stack[index], shown_line(stack[index], origins));
         }
     }
+    Json cause = nullptr;
+    if (finding.cause) {
+        cause = name(*finding.cause);
+    }
+    const Saving& saving = finding.saving;
     return {{"rule", slug_of(finding.rule)},
+            {"cause", std::move(cause)},
+            {"presumed", finding.presumed},
             {"severity", name_of(finding.severity)},
             {"gated", gated},
             {"site", finding.site},
@@ -155,8 +252,14 @@ Json finding(const Capture& capture, const Finding& finding, bool gated, const O
             {"api", finding.api},
             {"held_ns", finding.held_ns},
             {"once", finding.once},
+            {"also_sites", finding.also},
             {"why", finding.why},
-            {"fix", finding.fix}};
+            {"fix", finding.fix},
+            {"saving",
+             {{"state", name_of(saving.state)},
+              {"ns", saving.ns},
+              {"pinned_call_ns", saving.pinned_call_ns},
+              {"text", saving.text}}}};
 }
 
 Json process(const CaptureProcess& process) {
@@ -207,19 +310,12 @@ Json process(const CaptureProcess& process) {
     return result;
 }
 
-template <class List, class Make>
-Json array_of(const List& list, Make make) {
-    Json result = Json::array();
-    for (const auto& one : list) {
-        result.push_back(make(one));
-    }
-    return result;
-}
-
 }  // namespace
 
 std::string render_json(const LoadResult& loaded, const Judgement& judgement, const Origins& origins) {
     const Capture& capture = loaded.capture;
+    const PlainTimes times = plain_times(capture, origins);
+    const auto plain = [](const PlainTime& time) { return Json{{"calls", time.calls}, {"ns", time.ns}}; };
     Json findings = array_of(judgement.gated, [&](const Finding& one) { return finding(capture, one, true, origins); });
     for (const Finding& one : judgement.not_gated) {
         findings.push_back(finding(capture, one, false, origins));
@@ -234,8 +330,15 @@ std::string render_json(const LoadResult& loaded, const Judgement& judgement, co
           {"gated", judgement.gated.size()},
           {"not_gated", judgement.not_gated.size()},
           {"host_ns", capture.total_host_ns()}}},
+        {"plain_times",
+         {{"pinning", plain(times.pinning)},
+          {"module_loading", plain(times.module_loading)},
+          {"requested", plain(times.requested)},
+          {"synchronous_copy", plain(times.synchronous_copy)},
+          {"idle_sync", plain(times.idle_sync)}}},
         {"findings", std::move(findings)},
         {"sites", array_of(capture.sites, [&](const CaptureSite& one) { return site(capture, one, origins); })},
+        {"streams", array_of(capture.streams, stream)},
         {"processes", array_of(capture.processes, process)},
         {"errors", loaded.errors},
     };

@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "names.h"
 #include "printable.h"
 #include "render_text_coverage.h"
 #include "render_text_findings.h"
 #include "render_text_layout.h"
 #include "render_text_parts.h"
+#include "render_text_waits.h"
 
 namespace pincheck {
 namespace {
@@ -239,7 +241,8 @@ void add_next(Lines& lines, const Judgement& judgement, const ScreenOptions& opt
     if (!shown.empty()) {
         const std::string wanted = options.plain_numbers ? "1" : fmt::format("s{}", shown.front().site);
         commands.push_back("pincheck show " + wanted + ' ' + place_argument(options.report_place));
-        commands.push_back(std::string("pincheck explain ") + slug_of(shown.front().rule));
+        const Finding& first = shown.front();
+        commands.push_back("pincheck explain " + (first.cause ? name(*first.cause) : slug_of(first.rule)));
     } else if (judgement.verdict == Verdict::no_conclusion) {
         commands.emplace_back("pincheck explain blind");
     }
@@ -275,6 +278,7 @@ std::string first_screen(const LoadResult& loaded, const Judgement& judgement, c
     }
     add_not_gated(lines, capture, judgement, origins, options);
     lines.empty_line();
+    add_plain_times(lines, capture, origins);
     add_pinned(lines, capture);
     add_seen(lines, capture);
     add_not_seen(lines, loaded, judgement);

@@ -195,6 +195,7 @@ void add_seen(Lines& lines, const Capture& capture) {
     }
     Tally routes;
     Tally libraries;
+    Tally device_times;
     std::uint64_t calls = 0;
     std::size_t without = 0;
     for (const CaptureProcess& process : capture.processes) {
@@ -205,12 +206,15 @@ void add_seen(Lines& lines, const Capture& capture) {
                 routes.add(route_text(coverage.text));
             } else if (coverage.kind == CoverageKind::library) {
                 libraries.add(printable(base_name(coverage.text)));
+            } else if (coverage.kind == CoverageKind::device_times) {
+                device_times.add(printable(coverage.text));
             }
         }
     }
     std::string text = fmt::format("{} at {}", counted(calls, "CUDA call"), counted(capture.sites.size(), "site"));
     text += routes.empty() ? "" : "; by " + routes.joined();
     text += libraries.empty() ? "" : "; libraries " + libraries.joined();
+    text += device_times.empty() ? "" : "; the device's times by " + device_times.joined();
     if (without != 0 && capture.processes.size() > 1) {
         text += fmt::format("; {} used no CUDA", without == 1 ? "1 process" : count_text(without) + " processes");
     }

@@ -8,12 +8,14 @@
 
 #include "printable.h"
 #include "render_text_parts.h"
+#include "render_text_saving.h"
+#include "wait_text.h"
 
 namespace pincheck {
 namespace {
 
 constexpr std::size_t kListed = 10;
-// Where the facts of a copy begin, counted from the right edge.
+// Where the facts of a call begin, counted from the right edge.
 constexpr std::size_t kFactColumns = 42;
 
 void add_heading(Lines& lines, const std::string& number, const Place& place, const Finding& finding) {
@@ -31,6 +33,22 @@ void add_heading(Lines& lines, const std::string& number, const Place& place, co
     lines.raw(left + held + "   " + painted(severity, severity_paint(finding.severity), lines.color()));
 }
 
+// Made at all sites of a finding, waiting or not.
+std::uint64_t calls_of(const Finding& finding, const Capture& capture) {
+    const CaptureSite* site = site_by_id(capture, finding.site);
+    std::uint64_t calls = site == nullptr ? 0 : site->calls;
+    for (const std::uint32_t id : finding.also) {
+        const CaptureSite* other = site_by_id(capture, id);
+        calls += other == nullptr ? 0 : other->calls;
+    }
+    return calls;
+}
+
+// "hidden-wait (device-wide)"
+std::string title_of(const Finding& finding) {
+    return slug_of(finding.rule) + (finding.cause ? " (" + cause_label(*finding.cause, finding.presumed) + ')' : "");
+}
+
 void add_finding(Lines& lines, std::size_t number, const Finding& finding, const Capture& capture,
                  const Origins& origins) {
     const CaptureSite* site = site_by_id(capture, finding.site);
@@ -45,7 +63,9 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
         source = source_text(capture, site->stack[static_cast<std::size_t>(finding.heading)], origins);
     }
     const std::string facts =
-        fmt::format("{}  {}   {}", direction_text(site->direction), sizes_text(*site), host_memory_text(*site));
+        site->kind == report::SiteKind::copy
+            ? fmt::format("{}  {}   {}", direction_text(site->direction), sizes_text(*site), host_memory_text(*site))
+            : counted(calls_of(finding, capture), "call");
     constexpr std::size_t kIndent = 4;
     const std::string indent(kIndent, ' ');
     const std::size_t fact_column = lines.width() >= 80 ? lines.width() - kFactColumns : 0;
@@ -55,12 +75,14 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
     }
     lines.pair(indent + (api_in_source ? source : api), facts, kIndent, fact_column);
 
-    std::string text = finding.rule == Rule::pageable_async_copy ? "" : std::string(slug_of(finding.rule)) + ". ";
+    std::string text = finding.rule == Rule::pageable_async_copy ? "" : title_of(finding) + ". ";
     text += printable(finding.why);
     std::string also;
     const auto add = [&](const std::string& part) { also += (also.empty() || part.empty() ? "" : ", ") + part; };
-    add(site->calls > 1 ? "longest call " + duration_text(site->host_ns_max) : "");
-    add(spread_text(*site));
+    // What is known of waits has these numbers already.
+    const bool told = finding.cause || (!site->waits.empty() && !causes_of(*site).front().presumed);
+    add(site->calls > 1 && !told ? "longest call " + duration_text(site->host_ns_max) : "");
+    add(site->threads_held > 1 ? "" : spread_text(*site));
     add(site->failed != 0 ? fmt::format("{} failed (error {})", count_text(site->failed), site->last_error) : "");
     if (!also.empty()) {
         also[0] = also[0] == 'l' ? 'L' : also[0] == 'i' ? 'I' : also[0];
@@ -70,7 +92,8 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
         lines.paragraph(text, kIndent, indent);
     }
     if (!finding.fix.empty()) {
-        lines.paragraph("Fix: " + printable(finding.fix), kIndent, indent);
+        const std::string saves = saving_text(finding.saving);
+        lines.paragraph("Fix: " + printable(finding.fix) + (saves.empty() ? "" : " " + saves), kIndent, indent);
     }
 }
 
@@ -99,6 +122,25 @@ std::vector<Group> grouped(const std::vector<Finding>& findings) {
         }
     }
     return groups;
+}
+
+// The worst hidden waits, a line each: they are calls that nobody would look at for a wait.
+void add_worst_waits(Lines& lines, const Group& group, const Capture& capture, const Origins& origins) {
+    constexpr std::size_t kWorst = 4;
+    constexpr std::size_t kBefore = 8;
+    for (std::size_t i = 0; i < std::min(group.findings.size(), kWorst); ++i) {
+        const Finding& finding = *group.findings[i];
+        const CaptureSite* site = site_by_id(capture, finding.site);
+        if (site == nullptr || !finding.cause) {
+            continue;
+        }
+        const std::string what = fmt::format("{:>7}  {:<13}  {} at ", duration_text(finding.held_ns),
+                                             cause_label(*finding.cause, finding.presumed), printable(finding.api));
+        const std::size_t used = kBefore + columns(what);
+        const std::size_t room = lines.width() > used + 12 ? lines.width() - used : 12;
+        lines.line(std::string(kBefore, ' ') + what +
+                   clip_path(place_of(capture, *site, finding.heading, origins).position, room));
+    }
 }
 
 // "libnccl.so.2 130, libcusolver.so.11 9"
@@ -150,8 +192,12 @@ void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgem
         return;
     }
     lines.empty_line();
-    lines.paragraph(options.all ? "Not gated (--strict gates them):"
-                                : "Not gated (--strict gates them, `pincheck report --all` lists them):",
+    const auto notes = std::ranges::count(judgement.not_gated, Severity::note, &Finding::severity);
+    const std::size_t others = judgement.not_gated.size() - static_cast<std::size_t>(notes);
+    const char* const gates = notes == 0    ? "--strict gates them"
+                              : others == 0 ? "notes never gate"
+                                            : "--strict gates all but notes";
+    lines.paragraph(fmt::format("Not gated ({}{}):", gates, options.all ? "" : ", `pincheck report --all` lists them"),
                     0);
     for (const Group& group : grouped(judgement.not_gated)) {
         std::uint64_t calls = 0;
@@ -161,11 +207,23 @@ void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgem
             calls += site == nullptr ? 0 : site->calls;
             held += finding->held_ns;
         }
-        std::string text = fmt::format("{}, {}, {} held", counted(group.findings.size(), "site"),
-                                       count_text(calls) + (calls == 1 ? " copy" : " copies"), duration_text(held));
-        if (group.findings.front()->issuer == Origin::vendor) {
+        const bool vendor = group.findings.front()->issuer == Origin::vendor;
+        const bool waits = !vendor && group.findings.front()->cause.has_value();
+        std::size_t sites = 0;
+        bool only_copies = true;
+        for (const Finding* finding : group.findings) {
+            sites += 1 + finding->also.size();
+            only_copies &= !finding->cause.has_value();
+        }
+        std::string text = counted(sites, "site");
+        text += waits         ? ""
+                : only_copies ? ", " + count_text(calls) + (calls == 1 ? " copy" : " copies")
+                              : ", " + counted(calls, "call");
+        text += ", " + duration_text(held) + " held";
+        if (vendor) {
             text += ": " + modules_text(group, capture, origins);
-        } else if (const CaptureSite* site = site_by_id(capture, group.findings.front()->site); site != nullptr) {
+        } else if (const CaptureSite* site = site_by_id(capture, group.findings.front()->site);
+                   site != nullptr && !waits) {
             constexpr std::size_t kPlaceColumns = 30;
             text += "; worst " + clip_path(place_of(capture, *site, group.findings.front()->heading, origins).position,
                                            kPlaceColumns);
@@ -173,6 +231,9 @@ void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgem
         text += group.note.empty() ? "" : "; " + group.note;
         constexpr std::size_t kLabelColumns = 25;
         lines.paragraph(text, kLabelColumns, "    " + group.label);
+        if (waits && !options.all) {
+            add_worst_waits(lines, group, capture, origins);
+        }
     }
     if (options.all) {
         for (std::size_t i = 0; i < judgement.not_gated.size(); ++i) {

@@ -9,7 +9,10 @@
 #include "render_text.h"
 #include "render_text_layout.h"
 #include "render_text_parts.h"
+#include "render_text_saving.h"
+#include "render_text_waits.h"
 #include "symbolize.h"
+#include "wait_text.h"
 
 namespace pincheck {
 namespace {
@@ -197,14 +200,15 @@ void add_allocation(Lines& lines, const Capture& capture, const CaptureSite& sit
 
 void add_findings(Lines& lines, const CaptureSite& site, const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
-        if (finding.site != site.id) {
+        if (finding.site != site.id && std::ranges::find(finding.also, site.id) == finding.also.end()) {
             continue;
         }
         lines.empty_line();
         const std::string severity = severity_text(finding.severity);
         const RuleInfo* rule = rule_by_slug(slug_of(finding.rule));
         lines.raw("Finding: " + painted(severity, severity_paint(finding.severity), lines.color()) + ", " +
-                  slug_of(finding.rule) + (finding.once ? ", once" : ""));
+                  slug_of(finding.rule) + (finding.cause ? ", " + cause_label(*finding.cause, finding.presumed) : "") +
+                  (finding.once ? ", once" : ""));
         if (rule != nullptr) {
             lines.paragraph(rule->claim, 4, "    ");
         }
@@ -214,7 +218,19 @@ void add_findings(Lines& lines, const CaptureSite& site, const std::vector<Findi
         if (!finding.fix.empty()) {
             lines.paragraph("Fix: " + printable(finding.fix), 4, "    ");
         }
-        lines.paragraph(std::string("More: pincheck explain ") + slug_of(finding.rule), 4, "    ");
+        if (const std::string saving = full_saving_text(finding.saving); !saving.empty()) {
+            lines.paragraph("Saving: " + saving, 4, "    ");
+        }
+        if (!finding.also.empty()) {
+            std::string also;
+            for (const std::uint32_t id : finding.also) {
+                also += fmt::format("{}s{}", also.empty() ? "" : ", ", id);
+            }
+            lines.paragraph(fmt::format("Sites: s{}, {}", finding.site, also), 4, "    ");
+        }
+        lines.paragraph(
+            "More: pincheck explain " + (finding.cause ? name(*finding.cause) : std::string(slug_of(finding.rule))), 4,
+            "    ");
     }
 }
 
@@ -229,6 +245,8 @@ std::string site_text(const Capture& capture, const CaptureSite& site, const std
     add_what(lines, site, called_api(capture, site, origins));
     add_counters(lines, site);
     add_allocation(lines, capture, site, origins);
+    add_waits(lines, capture, site, origins);
+    add_device_times(lines, site);
     add_histogram(lines, site);
     add_stack(lines, capture, site, heading, origins);
     add_findings(lines, site, findings);

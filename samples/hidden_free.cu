@@ -9,8 +9,8 @@
 //
 // What pincheck reports:
 //   hidden_free                no release that waited for work in the loop.
-//   hidden_free --in-loop      cudaFreeHost at the line marked (1) waited for everything on the device, with the time
-//                              (`pincheck dump`, lines "wait:", cause device-wide).
+//   hidden_free --in-loop      hidden-wait: cudaFreeHost at the line marked (1), with the time; not yet, that the device
+//                              was busy. It does not gate.
 #include <cuda_runtime.h>
 
 #include <chrono>

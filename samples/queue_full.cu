@@ -9,9 +9,8 @@
 //
 // What pincheck reports:
 //   queue_full                 no launch that waited.
-//   queue_full --run-ahead     launches that held the host, at the line marked (1) (`pincheck dump`, lines "wait:").
-//   Not
-//                              yet: that the queue was full.
+//   queue_full --run-ahead     hidden-wait: launches at the line marked (1), with the time; not yet, that the queue was
+//                              full. It does not gate.
 #include <cuda_runtime.h>
 
 #include <chrono>

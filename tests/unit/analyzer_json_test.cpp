@@ -23,6 +23,23 @@ CaptureMaker full_capture() {
     CaptureMaker maker;
     maker.copy(Direction::host_to_device, MemoryClass::pageable, {{"/usr/lib/libcudart.so.13"}, kUser});
     maker.copy(Direction::device_to_host, MemoryClass::pageable, {{"/usr/lib/libnccl.so.2"}, kUser});
+    CaptureSite& waiting = maker.loaded.capture.sites[0];
+    waiting.waits.push_back({report::WaitCause::earlier_work,
+                             report::WaitEvidence::device,
+                             90,
+                             270 * kMs,
+                             4 * kMs,
+                             1,
+                             2,
+                             1,
+                             1,
+                             2,
+                             "kernel",
+                             7,
+                             {1}});
+    waiting.sizes.push_back({report::size_class(64 << 10), 100, 0, 100 << 16, 1 << 16, 1 << 16, 300, 3, {}});
+    waiting.transfers.push_back({report::size_class(64 << 10), 100, 100 << 16, 9, 1, 2, 100, 300, 400, 5, 6, 7});
+    maker.loaded.capture.streams.push_back({1, 0, 2, report::StreamKind::created, 1, 0, true});
     CaptureProcess& process = maker.loaded.capture.processes[0];
     process.command_line = {"./train", "--fast"};
     process.coverage.push_back({report::CoverageKind::route, "lookup"});
@@ -89,6 +106,14 @@ TEST(Json, tells_verdict_findings_and_sites) {
     EXPECT_EQ(json["sites"][0]["source"]["class"], "pageable");
     EXPECT_EQ(json["sites"][0]["flags"], Json({"async", "exact-stack"}));
     EXPECT_EQ(json["sites"][0]["stack"][0]["origin"], "cuda");
+    EXPECT_EQ(json["sites"][0]["waits"][0]["cause"], "earlier-work");
+    EXPECT_EQ(json["sites"][0]["waits"][0]["evidence"], "device");
+    EXPECT_EQ(json["sites"][0]["waits"][0]["delayed_streams"], Json({1}));
+    EXPECT_EQ(json["sites"][0]["sizes"][0]["from_bytes"], 64 << 10);
+    EXPECT_EQ(json["sites"][0]["transfers"][0]["call_share"], 0.75);
+    EXPECT_EQ(json["findings"][0]["saving"]["state"], "withheld");
+    EXPECT_EQ(json["findings"][0]["cause"], nullptr);
+    EXPECT_EQ(json["streams"][0]["kind"], "created");
     EXPECT_EQ(json["processes"][0]["rank"], nullptr);
     EXPECT_EQ(json["errors"][0], "x.pcr is empty");
     CaptureMaker none;
@@ -118,6 +143,26 @@ TEST(Json, stays_valid_and_harmless_whatever_the_texts) {
     const Json json = Json::parse(text);
     EXPECT_TRUE(json["processes"][0]["host"].get<std::string>().starts_with("a\n\x1b[2J\x07\xef\xbf\xbd"));
     EXPECT_EQ(json["sites"][0]["stack"][1]["lines"][0]["line"], 41);
+}
+
+TEST(Json, tells_hidden_waits_and_plain_times) {
+    CaptureMaker maker;
+    CaptureSite& site = maker.copy(Direction::host_to_device, MemoryClass::pinned, {kUser});
+    site.kind = report::SiteKind::release;
+    site.api = "cudaFree";
+    site.waits.push_back(
+        {report::WaitCause::device_wide, report::WaitEvidence::order, 9, 27 * kMs, 4 * kMs, 1, 2, 1, 0, 0, "", 0, {}});
+    site.waits.push_back({report::WaitCause::pinning, report::WaitEvidence::call, 5, 50, 40, 1, 2, 1, 0, 0, "", 0, {}});
+    const Json json = rendered(maker);
+    ASSERT_EQ(json["findings"].size(), 1u);
+    EXPECT_EQ(json["findings"][0]["rule"], "hidden-wait");
+    EXPECT_EQ(json["findings"][0]["cause"], "device-wide");
+    EXPECT_EQ(json["findings"][0]["held_ns"], 27 * kMs);
+    EXPECT_EQ(json["findings"][0]["gated"], false);
+    EXPECT_EQ(json["findings"][0]["also_sites"], Json::array());
+    EXPECT_EQ(json["findings"][0]["saving"]["state"], "none");
+    EXPECT_EQ(json["plain_times"]["pinning"]["calls"], 5);
+    EXPECT_EQ(json["plain_times"]["pinning"]["ns"], 50);
 }
 
 TEST(Json, keeps_large_numbers) {

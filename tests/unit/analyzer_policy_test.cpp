@@ -156,6 +156,64 @@ TEST(Blind, with_an_unreadable_or_damaged_file) {
     expect_blind(cut, "job.pcr: the file ends 10 bytes early (and 1 more problem");
 }
 
+TEST(Gate, hidden_waits_gate_only_when_asked_for) {
+    CaptureMaker maker;
+    CaptureSite& site = maker.copy(report::Direction::none, MemoryClass::none, {kUser}, 100, 0);
+    site.kind = report::SiteKind::release;
+    site.api = "cudaFree";
+    site.waits.push_back({report::WaitCause::device_wide,
+                          report::WaitEvidence::order,
+                          100,
+                          300 * kMs,
+                          3 * kMs,
+                          1,
+                          2,
+                          1,
+                          0,
+                          0,
+                          "",
+                          0,
+                          {}});
+    EXPECT_EQ(maker.judged().verdict, Verdict::pass);
+    EXPECT_EQ(maker.judged().not_gated.size(), 1u);
+    PolicyOptions options;
+    options.fail_on = {"hidden-wait"};
+    EXPECT_EQ(maker.judged(options).verdict, Verdict::violated);
+    options.fail_on = {"error"};
+    EXPECT_EQ(maker.judged(options).verdict, Verdict::pass);
+    options.fail_on = {"warning"};
+    EXPECT_EQ(maker.judged(options).verdict, Verdict::violated);
+    options = {};
+    options.strict = true;
+    EXPECT_EQ(maker.judged(options).verdict, Verdict::violated);
+}
+
+// A thread that lost its CPU must not fail a job.
+TEST(Gate, hidden_waits_that_only_the_time_shows_never_gate) {
+    for (const report::WaitCause cause :
+         {report::WaitCause::device_wide, report::WaitCause::lock, report::WaitCause::unknown}) {
+        CaptureMaker maker;
+        CaptureSite& site = maker.copy(report::Direction::none, MemoryClass::none, {kUser}, 100, 0);
+        site.kind = report::SiteKind::release;
+        site.api = "cudaFree";
+        CaptureWait& wait = site.waits.emplace_back();
+        wait.cause = cause;
+        wait.evidence = report::WaitEvidence::call;
+        wait.calls = 100;
+        wait.ns = 100 * 1'000 * kMs;
+        wait.ns_max = 1'000 * kMs;
+        for (const std::vector<std::string>& fail_on :
+             {std::vector<std::string>{}, {"hidden-wait"}, {"warning", "error"}}) {
+            PolicyOptions options;
+            options.strict = fail_on.empty();
+            options.fail_on = fail_on;
+            EXPECT_EQ(maker.judged(options).verdict, Verdict::pass);
+            ASSERT_EQ(maker.judged(options).not_gated.size(), 1u);
+            EXPECT_EQ(maker.judged(options).not_gated[0].severity, Severity::note);
+        }
+    }
+}
+
 TEST(Blind, with_losses_that_hide_calls_and_no_others) {
     for (std::uint32_t kind = 1; kind < report::kLossKinds; ++kind) {
         const auto loss = static_cast<Loss>(kind);

@@ -136,6 +136,13 @@ TEST_F(Verbs, show_takes_a_site) {
     EXPECT_TRUE(outcome.out.starts_with("Site s1 ")) << outcome.out;
 }
 
+TEST_F(Verbs, a_report_by_size_is_a_table) {
+    const Outcome outcome = run("report --by-size " + path());
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_TRUE(outcome.out.starts_with("Host to device (H2D)\n")) << outcome.out;
+    EXPECT_EQ(run("report --by-size /no/such.pcr").status, 2);
+}
+
 TEST_F(Verbs, an_unreadable_file_of_patterns_is_an_error) {
     const Outcome outcome = run("report --origins /no/such.json " + path());
     EXPECT_EQ(outcome.status, 2);
@@ -151,7 +158,9 @@ TEST(Explain, lists_and_tells) {
         const Outcome told = run("explain " + topic.slug);
         EXPECT_EQ(told.status, 0);
         EXPECT_TRUE(told.out.starts_with(topic.slug + ": ")) << told.out;
-        EXPECT_GE(std::ranges::count(told.out, '\n'), 15) << "a text, not a line: " << topic.slug;
+        // Causes of waits have a short page each; hidden-wait has what they have in common.
+        const int least = rule_by_slug(topic.slug) != nullptr ? 15 : 6;
+        EXPECT_GE(std::ranges::count(told.out, '\n'), least) << "a text, not a line: " << topic.slug;
     }
 }
 

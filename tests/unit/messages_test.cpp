@@ -53,6 +53,8 @@ constexpr const char* kCommands[] = {
     "pincheck explain pagable",
     "pincheck explain zzz",
     "pincheck explain blind gate",
+    "pincheck explain queue",
+    "pincheck report --by-size good.pcr >&2",
     "pincheck dump",
     "pincheck export",
     "pincheck export --format=xml good.pcr",

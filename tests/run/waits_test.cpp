@@ -1,0 +1,151 @@
+// From calls that hold the host (tests/programs/held_calls.cu) to what a reader is told of them. What is held is held
+// by a gate that opens only when the report shows the calls as begun for a second.
+#include <gtest/gtest.h>
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyzer/findings.h"
+#include "analyzer/hidden_waits.h"
+#include "analyzer/policy.h"
+#include "analyzer/render_text.h"
+#include "analyzer/symbolize.h"
+#include "run_command.h"
+
+namespace pincheck::test {
+namespace {
+
+using report::WaitCause;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+bool inside_for_a_second(const report::Report& report, std::size_t threads) {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    const std::uint64_t now =
+        static_cast<std::uint64_t>(time.tv_sec) * kSecond + static_cast<std::uint64_t>(time.tv_nsec);
+    return static_cast<std::size_t>(std::ranges::count_if(report.threads, [&](const report::ThreadSlot& thread) {
+               return thread.in_call_since_ns != 0 && now - thread.in_call_since_ns >= kSecond;
+           })) == threads;
+}
+
+// One half of the program, and what the analyzer makes of its report.
+struct Told {
+    // Opens each gate when so many threads are inside.
+    explicit Told(const char* half, const std::vector<std::size_t>& inside = {},
+                  std::map<std::string, std::string> environment = {}, const char* options = "") {
+        Command command;
+        command.arguments = {program_path("held_calls"), half};
+        command.environment = std::move(environment);
+        command.environment["SIMCUDA_KERNELS"] = program_path("held_calls_kernels.so");
+        command.options = options;
+        const TemporaryFolder folder;
+        Running running(command, folder.path());
+        for (const std::size_t threads : inside) {
+            EXPECT_TRUE(running.wait_for_line("inside"));
+            EXPECT_TRUE(report_becomes(
+                folder.path(), [&](const report::Report& report) { return inside_for_a_second(report, threads); }));
+            running.say("go\n");
+        }
+        const Outcome outcome = running.wait();
+        EXPECT_TRUE(outcome.exited(0)) << describe(outcome);
+        loaded = load_capture({folder.path()});
+        symbolize(loaded.capture, SymbolizeOptions());
+        findings = find(loaded.capture, origins);
+        judgement = judge(loaded, findings, {}, {});
+        ScreenOptions all;
+        all.all = true;
+        screen = first_screen(loaded, judgement, origins, all);
+    }
+    // The finding of this cause that is headed by this function; null when there is none.
+    const Finding* wait(WaitCause cause, const std::string& function) const {
+        for (const Finding& finding : findings) {
+            if (finding.cause == cause && finding.heading >= 0) {
+                const CaptureSite& site = loaded.capture.sites[finding.site - 1];
+                const SourceLine* line = shown_line(site.stack[static_cast<std::size_t>(finding.heading)], origins);
+                if (line != nullptr && line->function.find(function) != std::string::npos) {
+                    return &finding;
+                }
+            }
+        }
+        return nullptr;
+    }
+    std::size_t waits(WaitCause cause) const {
+        return static_cast<std::size_t>(std::ranges::count(findings, cause, &Finding::cause));
+    }
+
+    Origins origins;
+    LoadResult loaded;
+    std::vector<Finding> findings;
+    Judgement judgement;
+    std::string screen;
+};
+
+TEST(Scenario, AReleaseBehindAKernelAndACopyBesideItAreHiddenWaits) {
+    const Told told("beside_release", {1, 2}, {{"SIMCUDA_DRIVER_LOCK", "1"}});
+    const Finding* const release = told.wait(WaitCause::device_wide, "release_pinned");
+    ASSERT_NE(release, nullptr) << told.screen;
+    EXPECT_EQ(release->rule, Rule::hidden_wait);
+    EXPECT_GE(release->held_ns, 2 * kSecond) << "behind both gates";
+    EXPECT_NE(release->fix.find("keep the page-locked buffer"), std::string::npos) << release->fix;
+    const Finding* const copy = told.wait(WaitCause::lock, "upload");
+    ASSERT_NE(copy, nullptr) << told.screen;
+    EXPECT_GE(copy->held_ns, kSecond);
+    EXPECT_NE(copy->why.find("cudaFreeHost at "), std::string::npos) << copy->why;
+    // They are told and not gated.
+    EXPECT_EQ(told.judgement.verdict, Verdict::pass) << told.screen;
+    EXPECT_NE(told.screen.find("cudaFreeHost"), std::string::npos) << told.screen;
+}
+
+TEST(Scenario, WhatTheProgramAskedForAndWhatItCostsAreNoHiddenWaits) {
+    const Told asked("beside_wait", {1});
+    EXPECT_EQ(asked.waits(WaitCause::requested), 0u) << asked.screen;
+    EXPECT_EQ(asked.waits(WaitCause::lock), 0u) << asked.screen;
+    EXPECT_GE(plain_times(asked.loaded.capture, asked.origins).requested.ns, kSecond) << asked.screen;
+    EXPECT_NE(asked.screen.find("\nWaits "), std::string::npos) << asked.screen;
+    const Told cost("lock_pages", {}, {}, "threshold=1");
+    EXPECT_EQ(cost.waits(WaitCause::pinning), 0u) << cost.screen;
+    EXPECT_GE(plain_times(cost.loaded.capture, cost.origins).pinning.calls, 2u) << cost.screen;
+    EXPECT_NE(cost.screen.find("\nCosts "), std::string::npos) << cost.screen;
+}
+
+// nvcc makes functions of a kernel that lie between the launch and the runtime.
+TEST(Scenario, Q2_ALaunchIsHeadedByItsLineAndNotByTheKernels) {
+    const Told told("Q2", {}, {{"SIMCUDA_LOAD_US", "3000"}});
+    std::set<std::string> headings;
+    for (const CaptureSite& site : told.loaded.capture.sites) {
+        const int heading = heading_frame(told.loaded.capture, site, told.origins);
+        if (site.kind != report::SiteKind::launch || heading < 0) {
+            continue;
+        }
+        const SourceLine* line = shown_line(site.stack[static_cast<std::size_t>(heading)], told.origins);
+        ASSERT_NE(line, nullptr);
+        const std::string name = bare_name(line->function);
+        headings.insert(name.substr(name.rfind(':') + 1));
+        EXPECT_EQ(called_api(told.loaded.capture, site, told.origins), "cudaLaunchKernel") << name;
+    }
+    EXPECT_TRUE(headings.contains("launch_work")) << told.screen;
+    EXPECT_TRUE(headings.contains("launch_other_work")) << told.screen;
+    EXPECT_FALSE(headings.contains("work")) << told.screen;
+    EXPECT_GE(plain_times(told.loaded.capture, told.origins).module_loading.ns, 2 * 3'000'000u);
+}
+
+// Every call of it counts as held, so that each has some cause; none of them is told a second time.
+TEST(Scenario, PageableCopiesTellTheirWaitsThemselves) {
+    const Told told("staging", {}, {}, "threshold=1");
+    EXPECT_EQ(told.waits(WaitCause::staging), 0u) << told.screen;
+    EXPECT_EQ(told.waits(WaitCause::earlier_work), 0u) << told.screen;
+    EXPECT_EQ(std::ranges::count(told.findings, Rule::pageable_async_copy, &Finding::rule), 2) << told.screen;
+    const Told pinned("staging_pinned", {}, {}, "threshold=1");
+    EXPECT_EQ(std::ranges::count(pinned.findings, Rule::pageable_async_copy, &Finding::rule), 0) << pinned.screen;
+    EXPECT_EQ(pinned.waits(WaitCause::staging), 0u) << pinned.screen;
+}
+
+}  // namespace
+}  // namespace pincheck::test
