@@ -279,8 +279,9 @@ inline __attribute__((always_inline)) void CopyHook::show_in_call() noexcept {
     report::ThreadSlot& slot = *t_thread.shard->slot;
     report::store(slot.in_call_api, state().api_name(api()));
     report::store(t_thread.shard->in_call, counters_);
-    start_ns_ = now_ns();
-    report::store(slot.in_call_since_ns, start_ns_);
+    const std::uint64_t start_ns = now_ns();
+    start_ns_ = start_ns;
+    report::store(slot.in_call_since_ns, start_ns);
 }
 
 bool CopyHook::before(const CopyArguments& arguments) noexcept {
@@ -294,13 +295,14 @@ bool CopyHook::before(const CopyArguments& arguments) noexcept {
     PointerClass host;
     if (is_simple(arguments) && (host = classify_host(arguments)).memory.kind != MemoryClass::device && !host.ask_again)
         [[likely]] {
-        ask_again_ = false;
         allocation_site_ = host.allocation_site;
         find_simple(arguments, host.memory);
     } else {
         set_facts(arguments);
         if (!ask_again_) {
             find_counters();
+        } else {
+            t_thread.errands |= kClassify;
         }
     }
     show_in_call();
@@ -337,9 +339,9 @@ inline __attribute__((always_inline)) void CopyHook::count(int status, std::uint
     }
 }
 
-__attribute__((noinline)) void CopyHook::ask_device() noexcept {
+void CopyHook::ask_device() noexcept {
     if (t_thread.may_ask && state().open_captures.load(std::memory_order_relaxed) == 0) {
-        t_thread.asked_device = true;
+        t_thread.errands &= static_cast<Errands>(~kAskDevice);
         record_device(state());
     }
 }
@@ -357,26 +359,35 @@ __attribute__((noinline)) void CopyHook::held(int status, std::uint64_t end_ns) 
     record_wait(state(), t_thread, counters_ != nullptr ? counters_->site : 0, call, start_ns_, end_ns);
 }
 
+__attribute__((noinline)) void CopyHook::run_errands(int status, std::uint64_t end_ns) noexcept {
+    ThreadState& thread = t_thread;
+    const Errands errands = thread.errands;
+    thread.errands &= kAskDevice;
+    if ((errands & kClassify) != 0) {
+        classify_after_all();
+    }
+    if ((errands & kSayWhyHeld) != 0) {
+        held(status, end_ns);
+    }
+    if (status == 0 && (errands & kAskDevice) != 0) {
+        ask_device();
+    }
+}
+
 void CopyHook::after(int status) noexcept {
     const std::uint64_t end_ns = now_ns();
     ThreadState& thread = t_thread;
     report::ThreadSlot& slot = *thread.shard->slot;
-    const bool was_held = is_held(state(), end_ns - start_ns_);
-    if (was_held) [[unlikely]] {
+    if (is_held(state(), end_ns - start_ns_)) [[unlikely]] {
         show_long_call(*thread.shard, start_ns_, end_ns, counters_ != nullptr ? counters_->site : 0);
+        thread.errands |= kSayWhyHeld;
     }
     report::store(slot.in_call_since_ns, std::uint64_t{0});
     report::store(slot.calls, slot.calls + 1);
-    if (ask_again_) {
-        classify_after_all();
+    if (thread.errands != 0) [[unlikely]] {
+        run_errands(status, end_ns);
     }
     count(status, end_ns);
-    if (was_held) [[unlikely]] {
-        held(status, end_ns);
-    }
-    if (status == 0 && !thread.asked_device) [[unlikely]] {
-        ask_device();
-    }
     leave();
 }
 

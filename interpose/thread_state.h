@@ -29,6 +29,13 @@ struct NamedCall {
     bool active = false;    // the hook at `guard` is such a one
 };
 
+// What a copy's hook has to do after the call besides counting: nearly always nothing, at the cost of one comparison.
+using Errands = std::uint8_t;
+inline constexpr Errands kAskDevice = 1;  // the driver has not been asked yet which device this is
+// Of the call itself:
+inline constexpr Errands kClassify = 4;    // what memory it is could not be asked before it
+inline constexpr Errands kSayWhyHeld = 8;  // it held the host
+
 struct ThreadState {
     std::uint64_t generation = 0;  // of the State that `shard` belongs to
     Shard* shard = nullptr;
@@ -45,7 +52,7 @@ struct ThreadState {
     std::uint32_t exact_until = 0;   // so many are timed exactly
     std::uint32_t created_site = 0;  // by the last look for counters; 0: the site was known
     bool driver_owned = false;       // started by the driver: no question may be asked here
-    bool asked_device = false;
+    Errands errands = kAskDevice;
     // Pointer queries during a capture neither fail nor invalidate it (measured: H200, driver 580.159.04).
     bool may_ask = false;  // the driver may be asked questions here
 };
