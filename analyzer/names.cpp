@@ -125,7 +125,8 @@ std::string name(CoverageKind value) {
                         {CoverageKind::bypassed, "bypassed"},
                         {CoverageKind::unlisted, "unlisted"},
                         {CoverageKind::device_times, "device-times"},
-                        {CoverageKind::no_device_times, "no-device-times"}});
+                        {CoverageKind::no_device_times, "no-device-times"},
+                        {CoverageKind::some_device_times, "some-device-times"}});
 }
 
 std::string name(WaitCause value) {

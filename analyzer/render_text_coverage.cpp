@@ -88,7 +88,7 @@ std::string loss_text(Loss kind, std::uint64_t count) {
         case Loss::waits:
             return "why " + counted(count, "call") + " held the host: there was no room to remember it";
         case Loss::transfers:
-            return "the device's times of " + count_text(count) + (count == 1 ? " copy" : " copies");
+            return "the device's times of up to " + count_text(count) + (count == 1 ? " copy" : " copies");
         case Loss::streams:
             return "streams and events that found no room (" + counted(count, "time") + ")";
         case Loss::unseen_copies:
@@ -137,6 +137,9 @@ void add_coverage(Tally& tally, const Capture& capture, bool reasons_told) {
                     break;
                 case CoverageKind::no_device_times:
                     tally.add("the device's times: " + text);
+                    break;
+                case CoverageKind::some_device_times:
+                    tally.add("the device's times of every copy: " + text);
                     break;
                 case CoverageKind::unknown_address:
                     unknown.add(text);

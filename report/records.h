@@ -272,8 +272,9 @@ enum class CoverageKind : std::uint32_t {
     foreign_provider = 6,  // another library defines a listed function; calls to it are not seen; text: name and path
     bypassed = 7,  // an object's CUDA calls do not come to the hooks; text: its path and what it found by itself
     unlisted = 8,  // a function outside the list that moves or sets memory was found, perhaps called; text: its name
-    device_times = 9,      // CUPTI gives device times; text: which library, and of what
-    no_device_times = 10,  // from here on it does not; text: why
+    device_times = 9,        // CUPTI gives device times; text: which library, and of what
+    no_device_times = 10,    // from here on it does not; text: why
+    some_device_times = 11,  // from here on of a sample; text: of which
 };
 
 // What the tool could see, or could not.

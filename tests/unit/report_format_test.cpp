@@ -231,7 +231,7 @@ TEST(FormatDocument, names_enumerators_as_the_program_shows_them) {
     expect_names<SourceOrder>(meanings, "SiteRecord.source_order", 2);
     expect_names<MemoryDetail>(meanings, "MemoryRecord.detail", 3);
     expect_names<MemoryClass>(meanings, "Memory.kind", 10);
-    expect_names<CoverageKind>(meanings, "CoverageRecord.kind", 10);
+    expect_names<CoverageKind>(meanings, "CoverageRecord.kind", 11);
     expect_names<WaitCause>(meanings, "WaitSlot.cause", 13);
     expect_names<WaitEvidence>(meanings, "WaitSlot.evidence", 3);
     expect_names<RangeKind>(meanings, "RangeSlot.kind", 3);
