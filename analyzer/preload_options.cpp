@@ -26,6 +26,9 @@ bool is_good(std::string_view key, std::string_view value) {
     if (key == "cmdline") {
         return value == "full" || value == "name";
     }
+    if (key == "cupti") {
+        return value == "copies" || value == "full" || value == "off";
+    }
     return value == "on" || value == "off" || value == "1" || value == "0";
 }
 
@@ -65,6 +68,7 @@ const std::vector<PreloadOption>& preload_options() {
         {"threshold", "1-999999", "Microseconds from which on a call held the host, and its cause is recorded"},
         {"exports", "on|off", "Hook calls to exported functions of the CUDA runtime and driver"},
         {"dlsym", "on|off", "Hook functions that the program looks up in the driver"},
+        {"cupti", "copies|full|off", "What CUPTI records: copies, kernels too, or nothing"},
         {"cmdline", "full|name", "How much of the command line is recorded"},
         {"verbosity", "0|1|2", "0 silent, 1 problems, 2 also what is done"},
     };

@@ -42,6 +42,7 @@ struct ElfObject {
         return starts_with(name(), "libcudart.so") || starts_with(name(), "libcudart-");
     }
     bool is_driver() const noexcept { return starts_with(name(), "libcuda.so"); }
+    bool is_cupti() const noexcept { return starts_with(name(), "libcupti.so") || starts_with(name(), "libcupti-"); }
     // Address of a defined function or object, or null. The first definition of that name, whatever its version.
     void* find(const char* symbol) const noexcept;
 };

@@ -104,6 +104,20 @@ bool apply(Options& options, Value key, Value value, const char*& expected) noex
         options.full_command_line = equals(value, "full");
         return true;
     }
+    if (equals(key, "cupti")) {
+        expected = "copies, full or off";
+        constexpr struct {
+            const char* name;
+            CuptiUse use;
+        } kUses[] = {{"copies", CuptiUse::copies}, {"full", CuptiUse::full}, {"off", CuptiUse::off}};
+        for (const auto& entry : kUses) {
+            if (equals(value, entry.name)) {
+                options.cupti = entry.use;
+                return true;
+            }
+        }
+        return false;
+    }
     expected = "on or off";
     if (equals(key, "stacks")) {
         return parse_switch(value, options.stacks);
@@ -132,8 +146,9 @@ void complain(Options& options, Value key, const char* expected) noexcept {
     if (expected == nullptr) {
         put(text("unknown option '"));
         put(key.length > 64 ? Value{key.text, 64} : key);
-        put(text(
-            "' in PINCHECK_OPTIONS is ignored; known: output stacks depth threshold exports dlsym cmdline verbosity"));
+        put(
+            text("' in PINCHECK_OPTIONS is ignored; known: output stacks depth threshold exports dlsym cupti cmdline "
+                 "verbosity"));
     } else {
         put(text("option '"));
         put(key);

@@ -5,6 +5,9 @@
 
 namespace pincheck {
 
+// How much CUPTI, NVIDIA's profiling library, records: nothing; copies and memsets; kernels too.
+enum class CuptiUse : std::uint8_t { off, copies, full };
+
 struct Options {
     char output[512] = "pincheck-%e-%t-%h-%p.pcr";
     bool stacks = true;
@@ -12,6 +15,7 @@ struct Options {
     std::uint32_t threshold_us = 20;  // a call that took this long or longer held the host: why is recorded
     bool exports = true;
     bool dlsym = true;
+    CuptiUse cupti = CuptiUse::copies;
     bool full_command_line = true;
     int verbosity = 1;         // 0 silent, 1 problems, 2 also what was done
     char complaint[256] = "";  // first unknown key or bad value, for one line on stderr; "" when there is none

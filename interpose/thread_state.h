@@ -29,9 +29,17 @@ struct NamedCall {
     bool active = false;    // the hook at `guard` is such a one
 };
 
+// Of the latest call that copies, fills or launches a graph, while CUPTI tells its correlation id (cupti_calls.h).
+struct DeviceCall {
+    std::uint64_t start_ns = 0;     // of its hook
+    std::uint64_t told_ns = 0;      // start_ns of the hook inside which the id was told
+    std::uint32_t correlation = 0;  // of the first such call inside
+};
+
 // What a copy's hook has to do after the call besides counting: nearly always nothing, at the cost of one comparison.
 using Errands = std::uint8_t;
 inline constexpr Errands kAskDevice = 1;  // the driver has not been asked yet which device this is
+inline constexpr Errands kIdTold = 2;     // CUPTI told the call's id
 // Of the call itself:
 inline constexpr Errands kClassify = 4;    // what memory it is could not be asked before it
 inline constexpr Errands kSayWhyHeld = 8;  // it held the host
@@ -50,6 +58,7 @@ struct ThreadState {
     std::uintptr_t last_kernel = 0;  // launched last
     std::uint32_t launches = 0;      // and event records and waits
     std::uint32_t exact_until = 0;   // so many are timed exactly
+    DeviceCall device_call;
     std::uint32_t created_site = 0;  // by the last look for counters; 0: the site was known
     bool driver_owned = false;       // started by the driver: no question may be asked here
     Errands errands = kAskDevice;

@@ -56,11 +56,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Mistake{"unknown_key", "no_such_key=1", "no_such_key"},
                     Mistake{"bad_number", "depth=many", "depth"}, Mistake{"depth_zero", "depth=0", "depth"},
                     Mistake{"bad_switch", "stacks=maybe", "stacks"}, Mistake{"bad_choice", "cmdline=some", "cmdline"},
-                    Mistake{"bad_verbosity", "verbosity=9", "verbosity"}, Mistake{"no_value", "stacks", "stacks"}),
+                    Mistake{"bad_cupti", "cupti=some", "cupti"}, Mistake{"bad_verbosity", "verbosity=9", "verbosity"},
+                    Mistake{"no_value", "stacks", "stacks"}),
     [](const testing::TestParamInfo<Mistake>& of_test) { return std::string(of_test.param.name); });
 
 TEST(Options, GoodOnesSayNothing) {
-    const FinishedRun run(endings_with("stacks=on:depth=20:exports=on:dlsym=on:cmdline=full:verbosity=1"));
+    const FinishedRun run(endings_with("stacks=on:depth=20:exports=on:dlsym=on:cupti=off:cmdline=full:verbosity=1"));
     EXPECT_TRUE(run.outcome().exited(0));
     EXPECT_EQ(run.outcome().err, "");
     EXPECT_EQ(copies(run.report(), Direction::host_to_device).calls, 30u);

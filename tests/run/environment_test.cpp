@@ -71,9 +71,9 @@ TEST(RunOptions, TheUsersAreMergedAndFlagsWin) {
     EXPECT_EQ(run.outcome().err, "pincheck: no CUDA call was seen\n");
 }
 TEST(RunOptions, AreKnownToTheLibrary) {
-    const FinishedRun run(run_command(
-        {"--stacks=on", "--depth=64", "--exports=on", "--dlsym=on", "--cmdline=full", "--verbosity=1", "--quiet"},
-        kUploads));
+    const FinishedRun run(run_command({"--stacks=on", "--depth=64", "--exports=on", "--dlsym=on", "--cupti=full",
+                                       "--cmdline=full", "--verbosity=1", "--quiet"},
+                                      kUploads));
     EXPECT_TRUE(run.outcome().exited(0)) << describe(run.outcome());
     EXPECT_EQ(lines_in(run.outcome().err), 1u) << run.outcome().err;
 }
