@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -26,9 +27,13 @@ constexpr SimcudaObserver kObserver{
     now, call_begins, call_ends, work_issued, work_done, waited, context_created, context_destroyed,
 };
 
-// Records that nobody asked for are delivered when the library goes, as long as its client is still there.
+// Records that nobody asked for are delivered when the library goes, as long as its client is still there. Not in a
+// child made by fork: another of the parent's threads may have held a lock, which nobody would release there.
 struct AtExit {
+    const pid_t process = getpid();
     ~AtExit() {
+        if (getpid() != process)
+            return;
         if (connected())
             flush(Flush::forced);
         disconnect();
