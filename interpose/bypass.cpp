@@ -212,7 +212,8 @@ void find_bypasses() noexcept {
         return;  // nobody makes CUDA calls
     }
     for_each_object([&](const ElfObject& object) {
-        if (!object.is_driver() && object.dynamic != own_object().dynamic) {
+        // What CUPTI calls is not the program's.
+        if (!object.is_driver() && !object.is_cupti() && object.dynamic != own_object().dynamic) {
             look_at(object, cuda);
         }
         return false;

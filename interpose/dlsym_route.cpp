@@ -1,7 +1,8 @@
 // The C++ half of the dlsym override (dlsym_trampoline.S): which look-ups get another answer.
 //
-//   explicit handle   a listed driver function is replaced when the real result lies in the driver; runtime functions
-//                     are not (their calls are seen at the driver)
+//   explicit handle   a listed driver function is replaced when the real result lies in the driver, a listed function
+//   of
+//                     CUPTI when it lies in a libcupti; runtime functions are not (their calls are seen at the driver)
 //   RTLD_DEFAULT, RTLD_NEXT, a handle of the program itself
 //                     lead to our export where we are in the way; so they pass only where the program would find the
 //                     symbol without us too, and are otherwise answered with "not found", as without us
@@ -13,6 +14,7 @@
 
 #include "api.h"
 #include "bypass.h"
+#include "cupti_exports.h"
 #include "elf_objects.h"
 #include "exports.h"
 #include "lifecycle.h"
@@ -125,18 +127,27 @@ Answer unlisted_function(void* handle, const char* name) noexcept {
     return {real, 1};
 }
 
+bool lies_in_cupti(const void* function) noexcept {
+    bool inside = false;
+    for_each_object([&](const ElfObject& object) {
+        const bool holds = object.contains(reinterpret_cast<std::uintptr_t>(function));
+        inside = holds && object.is_cupti();
+        return holds;
+    });
+    return inside;
+}
+
 Answer route(void* handle, const char* name, std::uintptr_t caller) noexcept {
-    const int row = find_export(name);
-    if (row < 0) {
+    const int cupti_row = cupti::find_export(name);
+    if (cupti_row < 0 && find_export(name) < 0) {
         return moves_memory(name) ? unlisted_function(handle, name) : kPass;
     }
     if (pincheck_real_dlsym == nullptr && pincheck_find_dlsym() == nullptr) {
         return kPass;
     }
     process_started();
-    const Api api = static_cast<Api>(row);
     if (handle == RTLD_DEFAULT) {
-        const bool found = defined_before_us(api) || in_global_scope(name) || in_scope_of(map_of(caller), name);
+        const bool found = defined_before_us(name) || in_global_scope(name) || in_scope_of(map_of(caller), name);
         return found ? kPass : not_found(name);
     }
     if (handle == RTLD_NEXT) {
@@ -145,12 +156,15 @@ Answer route(void* handle, const char* name, std::uintptr_t caller) noexcept {
     void* real = pincheck_real_dlsym(handle, name);
     // A handle of the program itself may lead to our export: the wrapper, or null without an error where there is no
     // CUDA. Without us it would lead to the next definition, if any.
-    const bool ours = is_wrapper(real) || (real == nullptr && leads_to_us(handle));
+    const bool ours = is_wrapper(real) || cupti::is_wrapper(real) || (real == nullptr && leads_to_us(handle));
     if (ours) {
         return in_global_scope(name) ? Answer{real, 1} : not_found(name);
     }
     if (real == nullptr) {
         return {pincheck_real_dlsym(handle, name), 1};  // once more: asking cleared dlerror
+    }
+    if (cupti_row >= 0) {
+        return {lies_in_cupti(real) ? cupti::wrapper_of(cupti_row, real) : real, 1};
     }
     if (!dlsym_wanted()) {
         return {real, 1};

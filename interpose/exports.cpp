@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "cupti_exports.h"
 #include "elf_objects.h"
 #include "imports.h"
 #include "lifecycle.h"
@@ -74,6 +75,31 @@ constexpr Resolver kResolvers[] = {
 #undef PINCHECK_API
 };
 
+template <int Row>
+void* cupti_resolver() {
+    return resolve_cupti_export(Row);
+}
+
+constexpr Resolver kCuptiResolvers[] = {&cupti_resolver<0>, &cupti_resolver<1>, &cupti_resolver<2>};
+static_assert(sizeof(kCuptiResolvers) / sizeof(kCuptiResolvers[0]) == cupti::kExportCount);
+
+// What the loader is to call for an export of that name; null: none of ours.
+Resolver resolver_of(const char* symbol) noexcept {
+    if (const int api = find_export(symbol); api >= 0) {
+        return kResolvers[api];
+    }
+    const int row = cupti::find_export(symbol);
+    return row >= 0 ? kCuptiResolvers[row] : nullptr;
+}
+
+// The plain function that an object relocated before us was given for an export of that name.
+void* plain_export_of(const char* symbol) noexcept {
+    if (const int api = find_export(symbol); api >= 0) {
+        return kWrappers[api];
+    }
+    return cupti::plain_export(cupti::find_export(symbol));
+}
+
 const char* g_foreign_provider = nullptr;
 
 // System calls without libc: this runs inside the loader, and must leave errno alone.
@@ -127,9 +153,8 @@ void make_exports_ifuncs(const ElfObject& self) noexcept {
         if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) {
             continue;
         }
-        const int api = find_export(self.strings + symbol.st_name);
-        if (api >= 0) {
-            symbol.st_value = reinterpret_cast<std::uintptr_t>(kResolvers[api]) - self.base;
+        if (const Resolver resolver = resolver_of(self.strings + symbol.st_name)) {
+            symbol.st_value = reinterpret_cast<std::uintptr_t>(resolver) - self.base;
             symbol.st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol.st_info), STT_GNU_IFUNC);
         }
     }
@@ -139,14 +164,13 @@ void make_exports_ifuncs(const ElfObject& self) noexcept {
 // Objects relocated before us hold the plain wrapper's address. Where the true answer is another one (no CUDA, or a
 // library of the user's own), put it there.
 void correct_early_bindings(const ElfObject& object) noexcept {
-    const auto listed = [](const char* symbol) { return find_export(symbol) >= 0; };
+    const auto listed = [](const char* symbol) { return resolver_of(symbol) != nullptr; };
     for_each_import(object, listed, [](const char* symbol, std::uintptr_t* slot) {
-        const auto api = static_cast<Api>(find_export(symbol));
-        const auto wrapper = reinterpret_cast<std::uintptr_t>(kWrappers[index_of(api)]);
+        const auto wrapper = reinterpret_cast<std::uintptr_t>(plain_export_of(symbol));
         if (*slot != wrapper) {
             return;  // lazily bound, or bound to something else
         }
-        const auto right = reinterpret_cast<std::uintptr_t>(resolve_export(api));
+        const auto right = reinterpret_cast<std::uintptr_t>(resolver_of(symbol)());
         if (right == wrapper) {
             return;
         }
@@ -190,20 +214,32 @@ bool is_wrapper(const void* address) noexcept {
     return false;
 }
 
+namespace {
+
 // The loader comes to us after the objects before us in its list: either they do not define the symbol, or somebody
-// asked for the next definition. So only those after us count.
-void* resolve_export(Api api) noexcept {
-    void* answer = nullptr;
+// asked for the next definition. So only those after us count: calls `found(object, function)` for the first that
+// defines it.
+template <class F>
+void find_after_us(const char* symbol, F&& found) noexcept {
     bool after_us = false;
     for_each_object([&](const ElfObject& object) {
         if (is_self(object)) {
             after_us = true;
             return false;
         }
-        void* real = after_us ? object.find(info(api).symbol) : nullptr;
-        if (real == nullptr) {
-            return false;
+        void* real = after_us ? object.find(symbol) : nullptr;
+        if (real != nullptr) {
+            found(object, real);
         }
+        return real != nullptr;
+    });
+}
+
+}  // namespace
+
+void* resolve_export(Api api) noexcept {
+    void* answer = nullptr;
+    find_after_us(info(api).symbol, [&](const ElfObject& object, void* real) {
         const bool cuda = info(api).side == Side::runtime ? object.is_runtime() : object.is_driver();
         if (!cuda) {
             g_foreign_provider = info(api).symbol;
@@ -213,15 +249,22 @@ void* resolve_export(Api api) noexcept {
             note_route(info(api).side == Side::runtime ? Route::exported_runtime : Route::exported_driver);
         }
         answer = take ? wrapper_of(api) : real;
-        return true;
     });
     return answer;
 }
 
-bool defined_before_us(Api api) noexcept {
+void* resolve_cupti_export(int row) noexcept {
+    void* answer = nullptr;
+    find_after_us(cupti::kExports[row], [&](const ElfObject& object, void* real) {
+        answer = object.is_cupti() ? cupti::wrapper_of(row, real) : real;
+    });
+    return answer;
+}
+
+bool defined_before_us(const char* symbol) noexcept {
     bool found = false;
     for_each_object([&](const ElfObject& object) {
-        found = !is_self(object) && object.find(info(api).symbol) != nullptr;
+        found = !is_self(object) && object.find(symbol) != nullptr;
         return found || is_self(object);
     });
     return found;

@@ -19,10 +19,13 @@ void* wrapper_of(Api api) noexcept;
 
 // What a reference to an exported symbol resolves to now: the wrapper, another library's function, or null.
 void* resolve_export(Api api) noexcept;
+// The same for a row of report/cupti_api.def. Whatever the options say: while the tool is CUPTI's client the program
+// must be able to become it.
+void* resolve_cupti_export(int row) noexcept;
 
 // True when an object before us in the loader's list (the program itself, a library preloaded before us) defines the
 // symbol.
-bool defined_before_us(Api api) noexcept;
+bool defined_before_us(const char* symbol) noexcept;
 
 // The row whose exported symbol has this name; -1: none. No libc call.
 int find_export(const char* name) noexcept;

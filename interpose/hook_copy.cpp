@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "clock.h"
+#include "cupti_calls.h"
 #include "memory_detail.h"
 #include "process_info.h"
 #include "stream_capture.h"
@@ -282,6 +283,7 @@ inline __attribute__((always_inline)) void CopyHook::show_in_call() noexcept {
     const std::uint64_t start_ns = now_ns();
     start_ns_ = start_ns;
     report::store(slot.in_call_since_ns, start_ns);
+    cupti::begin_call(t_thread, start_ns);
 }
 
 bool CopyHook::before(const CopyArguments& arguments) noexcept {
@@ -359,12 +361,21 @@ __attribute__((noinline)) void CopyHook::held(int status, std::uint64_t end_ns) 
     record_wait(state(), t_thread, counters_ != nullptr ? counters_->site : 0, call, start_ns_, end_ns);
 }
 
+// CUPTI's records of the call are found by what is said here.
+void CopyHook::tell_device_call(std::uint64_t end_ns) noexcept {
+    const std::uint32_t site = counters_ != nullptr ? counters_->site : 0;
+    cupti::call_ended(t_thread, {site, t_thread.shard->slot->thread, start_ns_, end_ns});
+}
+
 __attribute__((noinline)) void CopyHook::run_errands(int status, std::uint64_t end_ns) noexcept {
     ThreadState& thread = t_thread;
     const Errands errands = thread.errands;
-    thread.errands &= kAskDevice;
+    thread.errands &= kAskDevice | kIdTold;
     if ((errands & kClassify) != 0) {
         classify_after_all();
+    }
+    if (cupti::id_was_told(thread)) {
+        tell_device_call(end_ns);
     }
     if ((errands & kSayWhyHeld) != 0) {
         held(status, end_ns);
@@ -413,6 +424,10 @@ void CopyHook::record(const CopyArguments& arguments, std::uint64_t copies_of_ca
     arguments_ = &arguments;
     set_facts(arguments);
     find_counters();
+    // The records do not say which of the batch's copies they are of: all are of the first one's site.
+    if (cupti::id_was_told(t_thread)) {
+        tell_device_call(end_ns_);
+    }
     const std::uint64_t end_ns = start_ns_ + (end_ns_ - start_ns_) / copies_of_call;
     count(status_, end_ns);
     if (is_held(state(), end_ns_ - start_ns_)) {
@@ -421,6 +436,9 @@ void CopyHook::record(const CopyArguments& arguments, std::uint64_t copies_of_ca
 }
 
 void CopyHook::leave_batch() noexcept {
+    if (cupti::id_was_told(t_thread)) {
+        tell_device_call(end_ns_);
+    }
     leave();
 }
 

@@ -36,6 +36,7 @@ class CopyHook : public Hook {
     void remember_captured() noexcept;
     void lose_unclassified(std::uint64_t end_ns) noexcept;
     void ask_device() noexcept;
+    void tell_device_call(std::uint64_t end_ns) noexcept;
     void run_errands(int status, std::uint64_t end_ns) noexcept;
     void count(int status, std::uint64_t end_ns) noexcept;
     void held(int status, std::uint64_t end_ns) noexcept;

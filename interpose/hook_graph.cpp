@@ -3,6 +3,7 @@
 #include <algorithm>  // copy
 
 #include "clock.h"
+#include "cupti_calls.h"
 #include "hook_copy.h"
 #include "log.h"
 #include "memory.h"
@@ -227,6 +228,16 @@ void GraphHook::child_changed(void* executable, void* node, void* graph) noexcep
 void GraphHook::node_enabled(void* executable, void* node, bool enabled) noexcept {
     if (ExecGraph* account = state().graphs.find(reinterpret_cast<std::uintptr_t>(executable))) {
         state().graphs.enable_node(*account, reinterpret_cast<std::uintptr_t>(node), enabled);
+    }
+}
+
+void GraphHook::device_call_begins() noexcept {
+    cupti::begin_call(t_thread, start_ns());
+}
+
+void GraphHook::device_call_ends(std::uint64_t end_ns) noexcept {
+    if (cupti::id_was_told(t_thread)) {
+        cupti::call_ended(t_thread, {site(), t_thread.shard->slot->thread, start_ns(), end_ns});
     }
 }
 

@@ -23,6 +23,9 @@ class GraphHook : public SimpleHook {
     // Returns the bytes that the copies move.
     bool is_executed(void* stream) const noexcept;
     std::uint64_t now() const noexcept;
+    // Around the real launch: CUPTI's records of what the graph copies are of the launch.
+    void device_call_begins() noexcept;
+    void device_call_ends(std::uint64_t end_ns) noexcept;
     std::uint64_t launched(void* executable, std::uint64_t end_ns) noexcept;
 };
 

@@ -1,12 +1,10 @@
 #include "lifecycle.h"
 
 #include <dlfcn.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +18,9 @@
 #include "bypass.h"
 #include "clock.h"
 #include "coverage.h"
+#include "cupti_session.h"
 #include "elf_objects.h"
+#include "futex.h"
 #include "log.h"
 #include "lookup_route.h"
 #include "options.h"
@@ -28,7 +28,9 @@
 #include "real.h"
 #include "report_file.h"
 #include "stack.h"
+#include "stack_room.h"
 #include "stack_walk.h"
+#include "transfers.h"
 
 namespace pincheck {
 
@@ -39,6 +41,9 @@ namespace {
 constexpr std::uint64_t kSnapshotNs = 250'000'000;
 constexpr std::uint64_t kStartWaitNs = 500'000'000;
 constexpr std::uint64_t kExitWaitNs = 2'000'000'000;
+constexpr std::size_t kThreadStack = 256 * 1024;
+// Loading CUPTI takes more than the smallest stack (measured: CUDA 13.0, 16 KiB).
+constexpr std::size_t kCuptiStack = 128 * 1024;
 
 // How many States this process and its forebears have had: survives a fork, unlike the page.
 std::atomic<std::uint64_t> g_generation{0};
@@ -47,30 +52,23 @@ std::atomic<std::uint64_t> g_generation{0};
 struct Writer {
     State* state;
     pid_t pid;
+    bool opens_cupti;
     ReportFile file;
     char name[512];
     char directory[PATH_MAX];
     std::atomic<std::uint32_t> opened;    // 1: the file was created and written once, or could not be
+    std::atomic<std::uint32_t> wake;      // changes when there is something to do before the next snapshot
     std::atomic<std::uint32_t> finish;    // 1: write the final snapshot
     std::atomic<std::uint32_t> finished;  // 1: written
     std::atomic<std::uint32_t> complained;
 };
 std::atomic<Writer*> g_writer{nullptr};
 
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t while_value, std::uint64_t ns) noexcept {
-    const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, while_value, &limit, nullptr, 0);
-}
-
-void set_and_wake(std::atomic<std::uint32_t>& word) noexcept {
-    word.store(1, std::memory_order_release);
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
-
-void wait_until_set(std::atomic<std::uint32_t>& word, std::uint64_t ns) noexcept {
-    const std::uint64_t deadline = now_ns() + ns;
-    for (std::uint64_t now = now_ns(); word.load(std::memory_order_acquire) == 0 && now < deadline; now = now_ns()) {
-        futex_wait(word, 0, deadline - now);
+// May be called by any thread: there may be no tool thread yet, or not any more.
+void wake_tool_thread() noexcept {
+    if (Writer* writer = g_writer.load(std::memory_order_acquire)) {
+        writer->wake.fetch_add(1, std::memory_order_release);
+        futex_wake(writer->wake);
     }
 }
 
@@ -83,10 +81,15 @@ void* write_reports(void* data) {
         // A process that ends at once leaves a readable report.
         writer.file.write(writer.state->image, now_ns(), report::FileState::running);
     }
+    if (writer.opens_cupti && writer.file.is_open()) {
+        cupti::open(*writer.state, &wake_tool_thread);
+    }
     set_and_wake(writer.opened);
     std::uint64_t unmapped = objects_unmapped();
     report::FileState state = report::FileState::running;
+    Transfers transfers(*writer.state);
     while (writer.file.is_open()) {
+        const std::uint32_t wake = writer.wake.load(std::memory_order_acquire);
         const bool finish = writer.finish.load(std::memory_order_acquire) != 0;
         if (finish) {
             state = report::FileState::ended;
@@ -98,13 +101,14 @@ void* write_reports(void* data) {
             forget_frames();
         }
         note_libraries(*writer.state, finish);
+        cupti::tick(*writer.state, transfers.sink());
         writer.file.write(writer.state->image, now_ns(), state);
         if (finish && writer.finished.load(std::memory_order_relaxed) == 0) {
             set_and_wake(writer.finished);
         }
-        // After the end no request can come: plain waits until the process is gone.
-        futex_wait(writer.finish, state == report::FileState::ended ? 1 : 0, kSnapshotNs);
+        futex_wait(writer.wake, wake, kSnapshotNs);
     }
+    cupti::stop();
     set_and_wake(writer.finished);
     return nullptr;
 }
@@ -115,7 +119,7 @@ bool start_thread(Writer& writer) noexcept {
         return false;
     }
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
+    pthread_attr_setstacksize(&attributes, kThreadStack);
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -200,8 +204,18 @@ void finish_start(State& state, bool at_end) noexcept {
         open_unwinder();
     }
     note_start(state);
+    // On the caller's thread, which may hold the loader's lock (a constructor that calls CUDA); on the tool's, for
+    // which the caller waits a while, where the stack is too small.
+    const bool room = has_stack_room(kCuptiStack);
+    if (!at_end && room) {
+        cupti::open(state, &wake_tool_thread);
+    }
     Writer* writer = make_writer(state);
+    if (writer != nullptr) {
+        writer->opens_cupti = !at_end && !room;
+    }
     if (writer == nullptr || !start_thread(*writer)) {
+        cupti::stop();
         say(Level::problem, "cannot start a thread: %s; no report is made", std::strerror(errno));
         return;
     }
@@ -256,7 +270,8 @@ __attribute__((destructor)) void on_exit() {
     }
     const KeepErrno keep;
     const NotCancelled whole;
-    set_and_wake(writer->finish);
+    writer->finish.store(1, std::memory_order_release);
+    wake_tool_thread();
     wait_until_set(writer->finished, kExitWaitNs);
     complain_about(*writer);
 }

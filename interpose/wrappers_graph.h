@@ -166,8 +166,10 @@ inline int hook_graph_launch(Api api, Caller caller, void* executable, void* str
         return real(executable, stream);
     }
     const bool executed = hook.is_executed(stream);
+    hook.device_call_begins();
     const int status = real(executable, stream);
     const std::uint64_t end_ns = hook.now();
+    hook.device_call_ends(end_ns);
     hook.after(status, status == 0 && executed ? hook.launched(executable, end_ns) : 0, end_ns);
     return status;
 }

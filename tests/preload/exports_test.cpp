@@ -17,6 +17,9 @@ std::set<std::string> listed_functions() {
 #define PINCHECK_API(symbol, side, shape, lookup, since, variant) #symbol,
 #include "report/cuda_api.def"
 #undef PINCHECK_API
+#define PINCHECK_CUPTI(symbol, parameters, arguments) #symbol,
+#include "report/cupti_api.def"
+#undef PINCHECK_CUPTI
     };
 }
 

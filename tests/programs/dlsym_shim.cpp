@@ -1,11 +1,12 @@
-// Another preloaded library that defines dlsym, as profilers and game overlays do. It counts the names that are not
-// CUDA's and asks libc's own, found
-// by its version, so that a tool behind it in LD_PRELOAD is passed over; or, with DLSYM_SHIM_NEXT, the next dlsym there
-// is. Names of its own are not answered.
+// Another preloaded library that defines dlsym, as profilers and game overlays do. It counts the names that are neither
+// CUDA's nor what the stand-ins of the simulated device ask one another, and asks libc's own, found by its version, so
+// that a tool behind it in LD_PRELOAD is passed over; or, with DLSYM_SHIM_NEXT, the next dlsym there is. Names of its own
+// are not answered.
 #include <dlfcn.h>
 
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 
 namespace {
 
@@ -30,6 +31,6 @@ __attribute__((destructor)) void say() {
 }  // namespace
 
 extern "C" void* dlsym(void* handle, const char* name) noexcept {
-    asked += name[0] == 'c' && name[1] == 'u' ? 0 : 1;
+    asked += std::strncmp(name, "cu", 2) == 0 || std::strncmp(name, "simcuda", 7) == 0 ? 0 : 1;
     return real()(handle, name);
 }
