@@ -33,19 +33,23 @@ inline CUdeviceptr device_address(const void* pointer) {
     return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
-// A call's body, with a profiler told of it where there is one.
+// A call's body, with a profiler told of it where there is one. In one place: a program's copy of the static runtime must
+// not be at another address than before once a profiler is there.
 template <typename Body>
 cudaError_t observed(Needs needs, const char* symbol, const Body& body) {
     const SimcudaRuntimeCalls* calls = needs == Needs::nothing ? nullptr : driver_state().calls;
     SimcudaCall call;
-    if (!calls || !calls->begin(&call, symbol))
-        return body();
+    if (calls && !calls->begin(&call, symbol))
+        calls = nullptr;
     struct Scope {
-        const SimcudaRuntimeCalls& calls;
+        const SimcudaRuntimeCalls* calls;
         SimcudaCall* call;
         cudaError_t result = cudaErrorUnknown;  // of a thread that is cancelled inside
-        ~Scope() { calls.end(call, result); }
-    } scope{*calls, &call};
+        ~Scope() {
+            if (calls)
+                calls->end(call, result);
+        }
+    } scope{calls, &call};
     return scope.result = body();
 }
 
