@@ -60,6 +60,10 @@ class Runner:
     def run(self, command, folder, variables, timeout=None):
         """timeout: in seconds; none: the runner's own."""
         environment = dict(os.environ, LD_LIBRARY_PATH=self.libraries, **variables)
+        if self.simulated:
+            # They lead to a toolkit's own libcupti, which needs a device.
+            for name in ("CUDA_HOME", "CUDA_PATH"):
+                environment.pop(name, None)
         begin = time.monotonic()
         try:
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, errors="replace",
