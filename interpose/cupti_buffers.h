@@ -35,13 +35,20 @@ class BufferPool {
                 const std::uint64_t lowest = bits & -bits;
                 if (free_[word].compare_exchange_weak(bits, bits & ~lowest, std::memory_order_acquire)) {
                     const unsigned index = word * 64 + static_cast<unsigned>(__builtin_ctzll(lowest));
-                    outstanding_.fetch_add(1, std::memory_order_relaxed);
+                    outstanding_.fetch_add(1);
                     return memory_ + index * kBytes;
                 }
             }
         }
         denied_.fetch_add(1, std::memory_order_relaxed);
         return nullptr;
+    }
+
+    // A buffer that was taken and not given to CUPTI.
+    void put_back(const std::uint8_t* buffer) noexcept {
+        const auto index = static_cast<unsigned>(static_cast<std::size_t>(buffer - memory_) / kBytes);
+        free_[index / 64].fetch_or(bit(index), std::memory_order_release);
+        outstanding_.fetch_sub(1);
     }
 
     // CUPTI gives a buffer back. One that is none of ours is left alone.
@@ -70,8 +77,9 @@ class BufferPool {
         for_each_bit(full, [&](unsigned index) { free_[index / 64].fetch_or(bit(index), std::memory_order_release); });
     }
 
-    // Buffers that CUPTI has.
-    unsigned outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }
+    // Buffers that CUPTI has, or that are being taken for it: whoever says first that no more are to be given, and then
+    // sees 0 here, has them all (take() counts before its caller can ask whether they are).
+    unsigned outstanding() const noexcept { return outstanding_.load(); }
     // Buffers that came back and were not read yet.
     unsigned waiting() const noexcept {
         unsigned count = 0;

@@ -55,11 +55,22 @@ void on_callback(void*, std::uint32_t domain, std::uint32_t, const CallbackData*
     }
 }
 
+// From giving CUPTI back on none is given: the program's callbacks would get it. Asked after it was taken, so that
+// give_back(), which waits until none is out, cannot miss it.
+std::uint8_t* buffer_for_cupti(Session& session) noexcept {
+    std::uint8_t* buffer = session.buffers.take();
+    const std::uint32_t phase = g_phase.load();
+    if (buffer != nullptr && (phase == kLeaving || phase == kGone)) {
+        session.buffers.put_back(buffer);
+        return nullptr;
+    }
+    return buffer;
+}
+
 void on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) {
     Session* session = g_session.load(std::memory_order_acquire);
     *max_records = 0;
-    *buffer =
-        session != nullptr && g_phase.load(std::memory_order_relaxed) != kGone ? session->buffers.take() : nullptr;
+    *buffer = session != nullptr ? buffer_for_cupti(*session) : nullptr;
     *size = *buffer != nullptr ? BufferPool::kBytes : 0;
     // CUPTI has a buffer for each thread and keeps those of ended ones until it is flushed.
     if (session != nullptr && session->buffers.outstanding() >= BufferPool::kBuffers * 3 / 4) {

@@ -190,6 +190,8 @@ CUptiResult flush(Flush kind) {
     State& s = state();
     if (kind == Flush::forced)
         give_up_works();
+    if (!InsideProgram::here())
+        wait_for_records();
     std::unique_lock lock(s.mutex);
     if (!s.completed)
         return CUPTI_ERROR_INVALID_OPERATION;

@@ -1,5 +1,6 @@
 #include "works.h"
 
+#include <condition_variable>
 #include <list>
 #include <mutex>
 
@@ -21,6 +22,8 @@ struct Issued {
 struct State {
     std::mutex mutex;
     std::list<Issued> open;  // in the order of issue
+    int recording = 0;       // works that have left `open` and whose records are not in a buffer yet
+    std::condition_variable changed;
 };
 State& state() {
     static State& instance = *new State;
@@ -73,14 +76,25 @@ void work_done(SimcudaWork* work) {
         if (it == s.open.end())
             return;
         ended.splice(ended.end(), s.open, it);
+        if (ended.front().given_up || work->start == 0)
+            return;
+        ++s.recording;
     }
     const Issued& issued = ended.front();
-    if (issued.given_up || work->start == 0)
-        return;
     SimcudaWork copy = *work;
     if (!has_memory(copy.context.id))
         copy.start = copy.end = 0;
     append(*issued.queue, Record(copy, issued.kind).bytes());
+    State& s = state();
+    std::lock_guard lock(s.mutex);
+    --s.recording;
+    s.changed.notify_all();
+}
+
+void wait_for_records() {
+    State& s = state();
+    std::unique_lock lock(s.mutex);
+    s.changed.wait(lock, [&] { return s.recording == 0; });
 }
 
 void give_up_works() {

@@ -106,6 +106,19 @@ TEST(CuptiBuffers, areBoundedAndGoRound) {
     EXPECT_EQ(pool->take(), out[3]) << "the lowest free one";
 }
 
+TEST(CuptiBuffers, oneThatIsPutBackIsFreeAtOnce) {
+    auto pool = std::make_unique<BufferPool>();
+    ASSERT_TRUE(pool->create());
+    std::uint8_t* first = pool->take();
+    std::uint8_t* second = pool->take();
+    pool->put_back(first);
+    EXPECT_EQ(pool->outstanding(), 1u);
+    EXPECT_EQ(pool->waiting(), 0u) << "nothing is in it";
+    EXPECT_EQ(pool->take(), first);
+    pool->put_back(second);
+    EXPECT_EQ(pool->outstanding(), 1u);
+}
+
 TEST(CuptiBuffers, leavesOthersBuffersAlone) {
     auto pool = std::make_unique<BufferPool>();
     ASSERT_TRUE(pool->create());
