@@ -1,6 +1,9 @@
 // Which calls wait for a kernel that runs in an unrelated, non-blocking stream.
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <thread>
 #include <vector>
 
 #include "gate.h"
@@ -56,6 +59,45 @@ TEST_F(UnrelatedKernel, HoldsCudaHostUnregister) {
     CUDA_OK(cudaHostRegister(memory, kSize, cudaHostRegisterDefault));
     EXPECT_TRUE(holds([&] { EXPECT_EQ(cudaHostUnregister(memory), cudaSuccess); }));
     std::free(memory);
+}
+
+// While a thread is inside a release, which waits for the kernel, other threads' calls wait for that thread, though
+// they by themselves wait for nothing. They find it inside sooner or later.
+TEST_F(UnrelatedKernel, HoldsOtherThreadsCallsDuringARelease) {
+    constexpr int kManyCalls = 1'000'000;
+    Stream other;
+    DeviceMemory device(64);
+    void* page_locked = nullptr;
+    CUDA_OK(cudaMallocHost(&page_locked, 64));
+    const auto calls_during = [&](const std::function<void()>& release, const std::function<void()>& call) {
+        std::atomic<bool> released{false};
+        gate_.close_in(stream_);
+        std::thread releasing([&] {
+            release();
+            released = true;
+        });
+        const int returned = calls_before_waiting(gate_, kManyCalls, [&](int) {
+            if (released) {
+                return;
+            }
+            call();
+            EXPECT_EQ(cudaStreamSynchronize(other), cudaSuccess);  // the stream's own queue stays empty
+        });
+        releasing.join();
+        return returned;
+    };
+    const auto copy = [&] {
+        EXPECT_EQ(cudaMemcpyAsync(device, page_locked, 64, cudaMemcpyHostToDevice, other), cudaSuccess);
+    };
+    void* memory = nullptr;
+    CUDA_OK(cudaMalloc(&memory, kSize));
+    EXPECT_LT(calls_during([&] { EXPECT_EQ(cudaFree(memory), cudaSuccess); }, copy), kManyCalls);
+    CUDA_OK(cudaMalloc(&memory, kSize));
+    EXPECT_LT(calls_during([&] { EXPECT_EQ(cudaFree(memory), cudaSuccess); }, [&] { launch_empty(other); }),
+              kManyCalls);
+    CUDA_OK(cudaMallocHost(&memory, kSize));
+    EXPECT_LT(calls_during([&] { EXPECT_EQ(cudaFreeHost(memory), cudaSuccess); }, copy), kManyCalls);
+    CUDA_OK(cudaFreeHost(page_locked));
 }
 
 TEST_F(UnrelatedKernel, HoldsCudaDeviceSynchronize) {
@@ -159,6 +201,72 @@ TEST(LegacyDefaultStream, WaitsForBlockingStreamsOnly) {
     EXPECT_FALSE(waits(gate, [&] { EXPECT_EQ(cudaStreamQuery(cudaStreamLegacy), cudaErrorNotReady); }));
     cudaGetLastError();
     CUDA_OK(cudaStreamDestroy(blocking));
+}
+
+TEST(LegacyDefaultStream, IsAskedAboutWithTheBlockingStreams) {
+    cudaStream_t blocking = nullptr;
+    CUDA_OK(cudaStreamCreate(&blocking));
+    Gate gate;
+    for (const cudaStream_t stream : {blocking, cudaStreamPerThread}) {
+        gate.close_in(stream);
+        EXPECT_FALSE(waits(gate, [&] { EXPECT_EQ(cudaStreamQuery(cudaStreamLegacy), cudaErrorNotReady); }));
+        gate.close_in(stream);
+        EXPECT_TRUE(waits(gate, [&] { EXPECT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess); }, kSoon));
+        EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+    }
+    cudaGetLastError();
+    CUDA_OK(cudaStreamDestroy(blocking));
+}
+
+// What is behind the legacy stream's work is a blocking stream's next operation, not its wait.
+TEST(LegacyDefaultStream, HoldsABlockingStreamOnceSomethingCameBehindIt) {
+    cudaStream_t blocking = nullptr;
+    cudaEvent_t event = nullptr;
+    CUDA_OK(cudaStreamCreate(&blocking));
+    CUDA_OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    Gate gate;
+    for (const cudaStream_t stream : {blocking, cudaStreamPerThread}) {
+        gate.close_in(cudaStreamLegacy);
+        EXPECT_FALSE(waits(gate, [&] {
+            EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+            EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        }));
+        CUDA_OK(cudaDeviceSynchronize());
+        gate.close_in(cudaStreamLegacy);
+        launch_empty(stream);
+        EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
+        EXPECT_TRUE(waits(gate, [&] { EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess); }, kSoon));
+        gate.close_in(cudaStreamLegacy);
+        CUDA_OK(cudaEventRecord(event, stream));
+        EXPECT_TRUE(waits(gate, [&] { EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess); }, kSoon));
+    }
+    cudaGetLastError();
+    CUDA_OK(cudaEventDestroy(event));
+    CUDA_OK(cudaStreamDestroy(blocking));
+}
+
+TEST(Events, HaveATimeBetweenThemOnceBothAreComplete) {
+    Stream stream, other;
+    cudaEvent_t start = nullptr, end = nullptr;
+    CUDA_OK(cudaEventCreate(&start));
+    CUDA_OK(cudaEventCreate(&end));
+    float milliseconds = 0;
+    Gate gate;
+    CUDA_OK(cudaEventRecord(start, stream));
+    gate.close_in(stream);
+    CUDA_OK(cudaEventRecord(end, stream));
+    EXPECT_FALSE(waits(gate, [&] { EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorNotReady); }));
+    CUDA_OK(cudaDeviceSynchronize());
+    gate.close_in(stream);
+    CUDA_OK(cudaEventRecord(start, stream));
+    CUDA_OK(cudaEventRecord(end, other));
+    CUDA_OK(cudaEventSynchronize(end));
+    EXPECT_FALSE(waits(gate, [&] { EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorNotReady); }));
+    CUDA_OK(cudaDeviceSynchronize());
+    EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaSuccess);
+    cudaGetLastError();
+    CUDA_OK(cudaEventDestroy(start));
+    CUDA_OK(cudaEventDestroy(end));
 }
 
 TEST(Events, OrderStreams) {

@@ -144,6 +144,13 @@ SIM_PLAIN(cuCtxDestroy_v2, (CUcontext which), {
     tell_destroyed(context);
     return destroy_context(context);
 })
+SIM_PLAIN(cuCtxDestroy, (CUcontext which), {
+    Context* context = find_context(which);
+    if (!context || !context->alive || context->primary)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    tell_destroyed(context);
+    return destroy_context(context);
+})
 
 SIM_ONE(cuCtxGetDevice, (CUdevice * device), {
     if (!device)

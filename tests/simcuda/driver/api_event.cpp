@@ -120,6 +120,10 @@ SIM_ONE(cuEventDestroy_v2, (CUevent handle), {
     std::lock_guard lock(machine().mutex);
     return events().erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 })
+SIM_ONE(cuEventDestroy, (CUevent handle), {
+    std::lock_guard lock(machine().mutex);
+    return events().erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+})
 
 SIM_ONE(cuEventQuery, (CUevent handle), {
     const EventPtr event = find_event(handle);

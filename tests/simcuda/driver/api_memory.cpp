@@ -11,17 +11,14 @@ using namespace simcuda;
 namespace {
 
 // Measured: H200, driver 580.159.04: freeing device or pinned memory and unregistering wait for every stream of the
-// device; allocating and registering do not.
+// device; allocating and registering do not. Meanwhile launches and copies of other threads wait too.
 CUresult release_when_idle(Context* context, std::uintptr_t base, bool (*allowed)(Kind)) {
     if (capture_forbids(context))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     const auto range = find_range(base);
     if (!range || range->base != base || range->reserved_size || range->imported || !allowed(range->kind))
         return CUDA_ERROR_INVALID_VALUE;
-    std::unique_lock<std::shared_mutex> lock;
-    if (settings().driver_lock)
-        lock = std::unique_lock(machine().release);
-    machine().wait_context(range->context);
+    machine().wait_before_release(range->context);
     return release(base, allowed);
 }
 

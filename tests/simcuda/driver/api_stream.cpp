@@ -53,6 +53,20 @@ SIM_ONE(cuStreamDestroy_v2, (CUstream handle), {
         std::erase(stream->context->streams, stream);
     return CUDA_SUCCESS;
 })
+SIM_ONE(cuStreamDestroy, (CUstream handle), {
+    if (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
+        return CUDA_ERROR_INVALID_HANDLE;
+    const StreamPtr stream = find_stream(context, handle, DefaultStream::legacy);
+    if (!stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    std::lock_guard lock(machine().mutex);
+    if (stream->capture)  // a capture cannot end without its stream
+        stream->capture->invalidated = true;
+    stream->destroyed = true;
+    if (stream->queue.empty())
+        std::erase(stream->context->streams, stream);
+    return CUDA_SUCCESS;
+})
 
 SIM_TWINS(cuStreamQuery, _ptsz, (CUstream handle), {
     const StreamPtr stream = find_stream(context, handle, meaning);

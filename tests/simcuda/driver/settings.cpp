@@ -37,7 +37,6 @@ Settings read_environment() {
     s.d2d_gbps = number("SIMCUDA_D2D_GBPS", 0);
     s.missing_kernel_us = number("SIMCUDA_KERNEL_US", 0);
     s.load_us = number("SIMCUDA_LOAD_US", 0);
-    s.driver_lock = number("SIMCUDA_DRIVER_LOCK", 0) != 0;
     s.speed = number("SIMCUDA_SPEED", 1);
     s.kernels = text("SIMCUDA_KERNELS", "");
     s.counts_file = text("SIMCUDA_COUNTS_FILE", "");

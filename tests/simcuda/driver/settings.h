@@ -25,7 +25,6 @@ struct Settings {
     double d2d_gbps;
     double missing_kernel_us;  // duration of a kernel without a host function
     double load_us;            // what a kernel's first launch takes longer
-    bool driver_lock;          // a release keeps other threads' launches and copies waiting while it waits
     double speed;              // divides every simulated duration
     std::string kernels;
     std::string counts_file;

@@ -2,6 +2,7 @@
 // to be right before it is fast.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -9,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <vector>
 
 #include "cuda_symbols.h"
@@ -66,15 +66,14 @@ struct Stream {
 class Machine {
   public:
     std::mutex mutex;
-    std::shared_mutex release;     // SIMCUDA_DRIVER_LOCK: held by a release while it waits
+    std::atomic<int> releases{0};  // threads that wait in a release: no launch or copy begins meanwhile
     std::condition_variable done;  // a command ended, or a slot became free
 
     // Appends a command. Waits while the queue is full, unless the command takes no slot.
     CompletionPtr submit(const StreamPtr& stream, Engine engine, std::function<void()> work,
                          std::vector<CompletionPtr> after = {}, Slot slot = Slot::take);
     void wait(const CompletionPtr& completion);
-    // Everything issued to the stream so far; the legacy stream includes the blocking ones (CUDA Runtime API, "Stream
-    // synchronization behavior").
+    // Everything issued to the stream so far; the legacy stream includes the blocking ones.
     void wait_stream(const StreamPtr& stream);
     bool stream_idle(const StreamPtr& stream);
     // Everything issued to the context so far, in every stream: what cuMemFree and cuCtxSynchronize wait for.
@@ -82,6 +81,8 @@ class Machine {
     // Does something while nothing of the context runs and nothing can be issued. `change` makes no call of the
     // machine.
     void when_idle(Context* context, const std::function<void()>& change);
+    // wait_context(), while other threads' launches and copies wait.
+    void wait_before_release(Context* context);
 
   private:
     struct Pool {
