@@ -78,6 +78,10 @@ struct Copy3D {
 using Copy3DV1 = Copy3D<std::uint32_t, std::uint32_t>;
 using Copy3DV2 = Copy3D<std::size_t, std::uint64_t>;
 
+struct IpcHandle {  // CUipcEventHandle
+    char reserved[64];
+};
+
 struct Location {  // CUmemLocation
     int type;
     int id;
@@ -170,6 +174,12 @@ struct GraphNode {  // CUgraphNodeParams
 // CUgraphNodeType
 inline constexpr int kNodeMemcpy = 1;
 inline constexpr int kNodeMemset = 2;
+inline constexpr int kNodeHostFunction = 3;
 inline constexpr int kNodeChildGraph = 4;
+inline constexpr int kNodeWaitEvent = 6;
+inline constexpr int kNodeRecordEvent = 7;
+inline constexpr int kNodeExternalWait = 9;
+inline constexpr int kNodeBatchValues = 12;
+inline constexpr int kNodeConditional = 13;
 
 }  // namespace pincheck::cuda_abi

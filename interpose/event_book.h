@@ -24,7 +24,7 @@ struct EventEntry {
     bool recorded = false;
     bool foreign = false;
     bool maybe_gated = false;
-    StreamPoint point;
+    StreamPoint point{};
 };
 
 // An event as it was when a call that uses it began.
@@ -37,7 +37,7 @@ struct EventUse {
     bool alone = false;     // a record: no other one was under way
     bool foreign = false;   // see Streams::event_is_foreign()
     bool maybe_gated = false;
-    StreamPoint point;
+    StreamPoint point{};
 };
 
 class EventBook {

@@ -4,8 +4,8 @@
 
 namespace pincheck {
 
-// Where all places of a probe are taken, the first is replaced: with very many nodes some copies lose the place they came
-// from, never their counts.
+// Where all places of a probe are taken, the first is replaced: with very many nodes some copies lose the place they
+// came from, never their counts.
 std::size_t GraphBook::origin_slot(std::uintptr_t destination, std::uintptr_t source, std::uint64_t bytes) noexcept {
     std::uint64_t mixed = (destination ^ (source << 17) ^ (source >> 47)) * 0x9e3779b97f4a7c15ull;
     mixed ^= (bytes + (mixed >> 29)) * 0xd6e8feb86659fd93ull;
@@ -73,6 +73,7 @@ ExecGraph* GraphBook::begin(std::uintptr_t handle) noexcept {
     for (ExecGraph* graph = head.load(); graph != nullptr; graph = graph->next_.load()) {
         if (graph->handle_.load() == handle) {
             graph->count_ = 0;
+            graph->may_wait_.store(false, std::memory_order_relaxed);
             return graph;
         }
     }
@@ -90,6 +91,7 @@ ExecGraph* GraphBook::begin(std::uintptr_t handle) noexcept {
             free_ = &graph[i];
         }
     }
+    graph->may_wait_.store(false, std::memory_order_relaxed);
     graph->count_ = 0;
     graph->handle_.store(handle);
     graph->next_.store(head.load());

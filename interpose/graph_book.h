@@ -53,6 +53,7 @@ class ExecGraph {
     std::atomic<std::uintptr_t> handle_{0};
     std::atomic<ExecGraph*> next_{nullptr};
     GraphWork* work_ = nullptr;
+    std::atomic<bool> may_wait_{false};
     std::size_t count_ = 0;
     std::size_t capacity_ = 0;
 };
@@ -70,6 +71,13 @@ class GraphBook {
     // Starts the account of an executable graph anew, empty; null when memory is refused.
     ExecGraph* begin(std::uintptr_t handle) noexcept;
     void forget(std::uintptr_t handle) noexcept;
+    // A launch of the graph may wait for the host: it holds a host function, a wait for a value or for others' events.
+    // True for a graph that has no account.
+    void set_may_wait(ExecGraph& graph) noexcept { graph.may_wait_.store(true, std::memory_order_relaxed); }
+    bool may_wait(std::uintptr_t handle) const noexcept {
+        const ExecGraph* graph = find(handle);
+        return graph == nullptr || graph->may_wait_.load(std::memory_order_relaxed);
+    }
     // False when memory is refused.
     bool add(ExecGraph& graph, const GraphWork& work) noexcept;
     // Takes out what belongs to a node of the outermost graph.

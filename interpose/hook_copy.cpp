@@ -286,9 +286,26 @@ inline __attribute__((always_inline)) void CopyHook::show_in_call() noexcept {
     cupti::begin_call(t_thread, start_ns);
 }
 
+// For whoever follows the driver's call (hook_stream.h).
+inline __attribute__((always_inline)) void CopyHook::leave_facts(const CopyArguments& arguments) noexcept {
+    CopyFacts& copy = t_thread.copy;
+    copy.counters = counters_;
+    copy.known = !arguments.async && counters_ != nullptr;  // without: may have to be classified after the call
+    if (!arguments.async) [[unlikely]] {
+        copy.kind = facts_.kind;
+        copy.direction = facts_.direction;
+        copy.source = facts_.source.kind;
+        copy.destination = facts_.destination.kind;
+    }
+}
+
 bool CopyHook::before(const CopyArguments& arguments) noexcept {
+    const bool is_runtime = info(api()).side == Side::runtime;
     if (!enter()) {
         return false;
+    }
+    if (is_runtime) {
+        forget_pending(t_thread);
     }
     t_thread.last_copy = nullptr;
     counters_ = nullptr;
@@ -307,6 +324,7 @@ bool CopyHook::before(const CopyArguments& arguments) noexcept {
             t_thread.errands |= kClassify;
         }
     }
+    leave_facts(arguments);
     show_in_call();
     return true;
 }
@@ -351,6 +369,7 @@ void CopyHook::ask_device() noexcept {
 // Why the call held the host.
 __attribute__((noinline)) void CopyHook::held(int status, std::uint64_t end_ns) noexcept {
     HeldCall call;
+    add_pending(t_thread, call);
     call.kind = facts_.kind;
     call.destination = facts_.destination.kind;
     call.source = facts_.source.kind;
@@ -403,11 +422,16 @@ void CopyHook::after(int status) noexcept {
 }
 
 bool CopyHook::before_batch() noexcept {
+    const bool is_runtime = info(api()).side == Side::runtime;
     if (!enter()) {
         return false;
     }
+    if (is_runtime) {
+        forget_pending(t_thread);
+    }
     t_thread.last_copy = nullptr;
     counters_ = nullptr;
+    t_thread.copy = {};
     show_in_call();
     return true;
 }

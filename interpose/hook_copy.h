@@ -31,6 +31,7 @@ class CopyHook : public Hook {
     PointerClass classify_host(const CopyArguments& arguments) const noexcept;
     FactWords simple_facts(const CopyArguments& arguments, report::Memory host) const noexcept;
     void find_simple(const CopyArguments& arguments, report::Memory host) noexcept;
+    void leave_facts(const CopyArguments& arguments) noexcept;
     void show_in_call() noexcept;
     void find_simple_anew(const CopyArguments& arguments, report::Memory host, std::uint64_t what) noexcept;
     void remember_captured() noexcept;

@@ -66,6 +66,13 @@ ExecGraph* account_to_change(State& state, const Driver* driver, void* executabl
     return account;
 }
 
+// Bodies of conditional nodes may hold anything.
+bool may_wait(int type) noexcept {
+    return type == cuda_abi::kNodeHostFunction || type == cuda_abi::kNodeWaitEvent ||
+           type == cuda_abi::kNodeExternalWait || type == cuda_abi::kNodeBatchValues ||
+           type == cuda_abi::kNodeConditional;
+}
+
 // Fills the account of one executable graph.
 class Account {
   public:
@@ -135,10 +142,21 @@ class Account {
             } else {
                 lost();
             }
+        } else if (type == cuda_abi::kNodeRecordEvent) {
+            void* event = nullptr;
+            if (driver_.graph_record_node_get_event != nullptr &&
+                driver_.graph_record_node_get_event(node, &event) == 0) {
+                state_.streams.event_is_foreign(reinterpret_cast<std::uintptr_t>(event));
+            }
+        } else if (may_wait(type)) {
+            state_.graphs.set_may_wait(graph_);
         }
     }
 
-    void lost() noexcept { state_.image.lose(report::Loss::not_classified, 1, 0, now_ns()); }
+    void lost() noexcept {
+        state_.image.lose(report::Loss::not_classified, 1, 0, now_ns());
+        state_.graphs.set_may_wait(graph_);
+    }
 
     State& state_;
     const Driver& driver_;
@@ -165,6 +183,9 @@ void GraphHook::instantiated(void* executable, void* graph) noexcept {
     ExecGraph* account = state().graphs.begin(reinterpret_cast<std::uintptr_t>(executable));
     if (account == nullptr || !can_ask(state(), known)) {
         state().image.lose(report::Loss::not_classified, 1, 0, now_ns());
+        if (account != nullptr) {
+            state().graphs.set_may_wait(*account);
+        }
         return;
     }
     Account(state(), *known, *account, {0, 0, 0, site(), api()}).add_graph(graph, 0, 0);

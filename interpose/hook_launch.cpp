@@ -13,11 +13,11 @@ std::uint64_t LaunchHook::tick_ns() noexcept {
 // Shows the thread as inside, so that a program that hangs in a full queue can be explained.
 __attribute__((noinline)) void LaunchHook::start_exactly() noexcept {
     ThreadState& thread = t_thread;
-    const bool known = thread.generation == state_->generation || attach_thread(*state_, thread, caller_);
+    const bool known = thread.generation == state_.generation || attach_thread(state_, thread, caller_);
     shown_ = known && thread.guard == 0;  // a part of another call is that call
     start_ns_ = now_ns();
     if (shown_) {
-        report::store(thread.shard->slot->in_call_api, state_->api_name(api_));
+        report::store(thread.shard->slot->in_call_api, state_.api_name(api_));
         report::store(thread.shard->in_call, static_cast<report::CounterSlot*>(nullptr));
         report::store(thread.shard->slot->in_call_since_ns, start_ns_);
     }
@@ -25,7 +25,7 @@ __attribute__((noinline)) void LaunchHook::start_exactly() noexcept {
 
 __attribute__((noinline)) void LaunchHook::end_exactly(int status) noexcept {
     const std::uint64_t end_ns = now_ns();
-    if (is_held(*state_, end_ns - start_ns_)) {
+    if (is_held(state_, end_ns - start_ns_)) {
         held(status, end_ns);
     }
     if (shown_) {
@@ -50,6 +50,9 @@ __attribute__((noinline)) void LaunchHook::held(int status, std::uint64_t end_ns
         add_call(*counters, {status, 0, start_ns_, end_ns});
         show_long_call(*thread.shard, start_ns_, end_ns, counters->site);
         HeldCall call;
+        if (!loads) {
+            add_pending(thread, call);
+        }
         call.kind = facts.kind;
         call.async = !loads;
         call.takes_slot = call_ == Call::launch;

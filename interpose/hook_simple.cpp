@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "hook_copy.h"
+#include "hook_stream.h"
 #include "log.h"
 #include "pointer_class.h"
 #include "waits.h"
@@ -9,13 +10,22 @@
 namespace pincheck {
 
 bool SimpleHook::before(report::SiteKind kind, report::StreamKind stream) noexcept {
+    const bool is_runtime = info(api()).side == Side::runtime;
     if (!enter()) {
         return false;
     }
     ThreadState& thread = t_thread;
+    if (is_runtime) {
+        forget_pending(thread);
+    }
+    if (kind == report::SiteKind::release) {
+        look_at_context(state(), caller());
+    }
     copy_ = thread.last_copy;
     copy_stream_ = thread.last_copy_stream;
     thread.last_copy = nullptr;
+    thread.copy.counters = nullptr;
+    thread.copy.known = false;
     SiteFacts facts{api(), kind};
     facts.stream = stream;
     // Every pin has its own stack: the report says where memory was page-locked.
@@ -27,6 +37,9 @@ bool SimpleHook::before(report::SiteKind kind, report::StreamKind stream) noexce
     report::store(slot.in_call_api, state().api_name(api()));
     kind_ = kind;
     const bool only_waits = kind == report::SiteKind::synchronize;
+    if (only_waits) {
+        thread.delaying = nullptr;
+    }
     report::store(thread.shard->in_call, only_waits ? nullptr : counters_);
     start_ns_ = now_ns();
     report::store(slot.in_call_since_ns, start_ns_);
@@ -41,6 +54,8 @@ void SimpleHook::after(int status, std::uint64_t bytes, std::uint64_t end_ns) no
     report::ThreadSlot& slot = *t_thread.shard->slot;
     if (is_held(state(), end_ns - start_ns_)) [[unlikely]] {
         held(status, end_ns);
+    } else if (kind_ == report::SiteKind::synchronize && status == 0 && waited_for_nothing(t_thread)) {
+        count_idle_wait(state(), t_thread, site(), start_ns_, end_ns);
     }
     report::store(slot.in_call_since_ns, std::uint64_t{0});
     report::store(slot.calls, slot.calls + 1);
@@ -59,6 +74,7 @@ __attribute__((noinline)) void SimpleHook::held(int status, std::uint64_t end_ns
         show_long_call(*t_thread.shard, start_ns_, end_ns, site());
     }
     HeldCall call;
+    add_pending(t_thread, call);
     call.kind = kind_;
     call.page_locks = page_locks_;
     call.stages = stages_;

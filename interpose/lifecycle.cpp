@@ -72,6 +72,14 @@ void wake_tool_thread() noexcept {
     }
 }
 
+// Adds what was lost since `told` to the report's losses.
+std::uint64_t tell_lost_streams(State& state, std::uint64_t told) noexcept {
+    const Streams::Losses losses = state.streams.losses();
+    const std::uint64_t lost = losses.streams + losses.events + losses.edges;
+    state.image.lose(report::Loss::streams, lost - told, 0, now_ns());
+    return lost;
+}
+
 // The tool thread. All signals are blocked: a SIGXFSZ or SIGPIPE of ours must not reach the program.
 void* write_reports(void* data) {
     Writer& writer = *static_cast<Writer*>(data);
@@ -88,6 +96,7 @@ void* write_reports(void* data) {
     std::uint64_t unmapped = objects_unmapped();
     report::FileState state = report::FileState::running;
     Transfers transfers(*writer.state);
+    std::uint64_t lost_streams = 0;
     while (writer.file.is_open()) {
         const std::uint32_t wake = writer.wake.load(std::memory_order_acquire);
         const bool finish = writer.finish.load(std::memory_order_acquire) != 0;
@@ -102,6 +111,7 @@ void* write_reports(void* data) {
         }
         note_libraries(*writer.state, finish);
         cupti::tick(*writer.state, transfers.sink());
+        lost_streams = tell_lost_streams(*writer.state, lost_streams);
         writer.file.write(writer.state->image, now_ns(), state);
         if (finish && writer.finished.load(std::memory_order_relaxed) == 0) {
             set_and_wake(writer.finished);

@@ -44,6 +44,10 @@ void read_driver(Driver& driver, const ElfObject& object) noexcept {
     find_into(driver.pointer_get_attributes, object, "cuPointerGetAttributes");
     find_into(driver.driver_get_version, object, "cuDriverGetVersion");
     find_into(driver.ctx_get_device, object, "cuCtxGetDevice");
+    find_into(driver.ctx_get_current, object, "cuCtxGetCurrent");
+    find_into(driver.primary_context_get_state, object, "cuDevicePrimaryCtxGetState");
+    find_into(driver.stream_get_flags, object, "cuStreamGetFlags");
+    find_into(driver.stream_get_context, object, "cuStreamGetCtx");
     find_into(driver.device_get_name, object, "cuDeviceGetName");
     find_into(driver.device_get_attribute, object, "cuDeviceGetAttribute");
     find_into(driver.stream_is_capturing, object, "cuStreamIsCapturing");
@@ -53,6 +57,7 @@ void read_driver(Driver& driver, const ElfObject& object) noexcept {
     find_into(driver.graph_memcpy_node_get_params, object, "cuGraphMemcpyNodeGetParams");
     find_into(driver.graph_memset_node_get_params, object, "cuGraphMemsetNodeGetParams");
     find_into(driver.graph_child_get_graph, object, "cuGraphChildGraphNodeGetGraph");
+    find_into(driver.graph_record_node_get_event, object, "cuGraphEventRecordNodeGetEvent");
 }
 
 // ---- Runtimes

@@ -29,6 +29,10 @@ struct Driver {
     int (*pointer_get_attributes)(unsigned, const int*, void**, unsigned long long) = nullptr;
     int (*driver_get_version)(int*) = nullptr;
     int (*ctx_get_device)(int*) = nullptr;
+    int (*ctx_get_current)(void**) = nullptr;
+    int (*primary_context_get_state)(int, unsigned*, int*) = nullptr;
+    int (*stream_get_flags)(void*, unsigned*) = nullptr;
+    int (*stream_get_context)(void*, void**) = nullptr;
     int (*device_get_name)(char*, int, int) = nullptr;
     int (*device_get_attribute)(int*, int, int) = nullptr;
     int (*stream_is_capturing)(void*, int*) = nullptr;
@@ -38,6 +42,7 @@ struct Driver {
     int (*graph_memcpy_node_get_params)(void*, cuda_abi::Copy3DV2*) = nullptr;
     int (*graph_memset_node_get_params)(void*, cuda_abi::MemsetNode*) = nullptr;
     int (*graph_child_get_graph)(void*, void**) = nullptr;
+    int (*graph_record_node_get_event)(void*, void**) = nullptr;
 
     bool contains(const void* address) const noexcept {
         const auto value = reinterpret_cast<std::uintptr_t>(address);

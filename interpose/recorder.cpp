@@ -269,6 +269,9 @@ void on_thread_exit(void* data) {
         return;
     }
     Shard* shard = thread.shard;
+    if (thread.stream_thread != 0) {
+        state->streams.thread_ended(thread.stream_thread);
+    }
     thread = ThreadState{};
     report::store(shard->slot->state, report::SlotState::ended);
     const std::lock_guard lock(state->shards_mutex);
@@ -333,8 +336,11 @@ bool runs_under_driver(const Caller& caller) noexcept {
 bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noexcept {
     const KeepErrno keep;
     const std::uintptr_t guard = thread.guard;
+    // A fork's child follows no streams.
+    const std::uint32_t stream_thread = thread.stream_thread;
     thread = ThreadState{};
     thread.guard = guard;
+    thread.stream_thread = stream_thread;
     pthread_once(&g_key_once, &make_key);
     Shard* shard = take_shard(state);
     if (shard == nullptr) {

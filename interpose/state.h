@@ -16,6 +16,7 @@
 #include "report/image.h"
 #include "report/mutex.h"
 #include "stack_walk.h"
+#include "streams.h"
 #include "thread_state.h"
 
 namespace pincheck {
@@ -68,6 +69,12 @@ struct Shard {
     };
     LongCall long_call;  // the last one
 
+    // The last wait for nothing.
+    struct IdleWait {
+        report::WaitSlot* slot;
+        std::uint32_t site;
+    };
+    IdleWait idle_wait;
     HashTable<report::WaitSlot*> waits;  // by site, cause and evidence; only the owning thread touches it
 };
 
@@ -100,7 +107,9 @@ struct State {
     std::atomic<int> open_captures{0};                     // stream captures begun and not ended
     GraphBook graphs;
     KernelSet kernels;
-    std::atomic<std::uint64_t> devices_seen{0};  // bit per ordinal
+    Streams streams;
+    std::atomic<std::uint32_t> last_stream_thread{0};  // numbers threads for their default streams
+    std::atomic<std::uint64_t> devices_seen{0};        // bit per ordinal
 
     std::uint32_t api_name(Api api) noexcept {
         const std::uint32_t id = api_names[index_of(api)].load(std::memory_order_relaxed);

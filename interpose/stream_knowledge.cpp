@@ -43,7 +43,7 @@ bool Streams::is_complete(const StreamPlace& place) const noexcept {
            (complete >= place.sequence && epoch >= place.epoch);
 }
 
-void Streams::learned(const Operation& operation) noexcept {
+void Streams::learn_anew(const Operation& operation) noexcept {
     StreamEntry* entry = operation.entry;
     if (entry == nullptr || entry->number.load(std::memory_order_relaxed) != operation.number) {
         return;
@@ -55,6 +55,12 @@ void Streams::learned(const Operation& operation) noexcept {
     }
     if (operation.before.legacy.stream != 0) {
         learn(operation.before.legacy);
+    }
+}
+
+void Streams::completed(const Operation& operation, const Ticket& ticket) noexcept {
+    if (ticket && ticket.sequence == operation.before.own.sequence + 1) {
+        learn({ticket.stream, ticket.slot, ticket.sequence, 0});
     }
 }
 
@@ -180,6 +186,7 @@ void Streams::link_into(ContextEntry& context, StreamEntry& entry) noexcept {
         first->previous_listed = &entry;
     }
     first = &entry;
+    context.listed_blocking.fetch_add(entry.is_non_blocking() || entry.is_legacy() ? 0 : 1);
     entry.listed.store(1);
 }
 
@@ -192,6 +199,7 @@ void Streams::unlist(ContextEntry& context, StreamEntry& entry) noexcept {
     if (entry.next_listed != nullptr) {
         entry.next_listed->previous_listed = entry.previous_listed;
     }
+    context.listed_blocking.fetch_sub(entry.is_non_blocking() || entry.is_legacy() ? 0 : 1);
     entry.listed.store(0);
 }
 

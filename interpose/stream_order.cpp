@@ -24,66 +24,28 @@ StreamPlace Streams::legacy_place(const StreamEntry& entry, std::uint64_t ended)
             legacy->issued.load(std::memory_order_acquire), ended};
 }
 
-Operation Streams::begin(StreamRef stream) noexcept {
-    Operation operation;
-    if (stream.entry == nullptr) {
-        return operation;
-    }
-    StreamEntry& entry = *stream.entry;
-    operation.entry = &entry;
-    operation.number = stream.number;
-    operation.before.own = {stream.number, entry.slot, entry.issued.load(std::memory_order_acquire), 0};
-    if (entry.is_non_blocking()) {
-        return operation;
-    }
+void Streams::begin_blocking(StreamEntry& entry, Operation& operation) noexcept {
     ContextEntry& context = entry.owner();
-    if (entry.is_legacy()) [[unlikely]] {
-        operation.before.own.epoch = context.begun.fetch_add(1) + 1;
+    if (entry.is_legacy()) {
+        operation.before.own.epoch = begin_legacy_action(context);
         if (context.maybe_gated.load()) {
             entry.maybe_gated.store(true);
         }
-    } else {
-        operation.legacy_ended = context.ended.load(std::memory_order_acquire);
-        if (operation.legacy_ended > entry.seen_ended.load(std::memory_order_acquire)) [[unlikely]] {
-            operation.before.legacy = legacy_place(entry, operation.legacy_ended);
-        }
+        return;
     }
-    return operation;
+    operation.legacy_ended = context.ended.load(std::memory_order_acquire);
+    if (operation.legacy_ended > entry.seen_ended.load(std::memory_order_acquire)) {
+        operation.before.legacy = legacy_place(entry, operation.legacy_ended);
+    }
 }
 
-Operation Streams::begin_wait(StreamRef stream) noexcept {
-    Operation operation;
-    if (stream.entry != nullptr) {
-        StreamEntry& entry = *stream.entry;
-        operation.entry = &entry;
-        operation.number = stream.number;
-        operation.before.own = {stream.number, entry.slot, entry.issued.load(std::memory_order_acquire), 0};
-        // A wait for the legacy stream covers the blocking streams, as if it were an action there.
-        if (entry.is_legacy()) {
-            operation.before.own.epoch = entry.owner().begun.fetch_add(1) + 1;
-        }
-    }
-    return operation;
-}
-
-Ticket Streams::issued(const Operation& operation) noexcept {
+Ticket Streams::issued_blocking(const Operation& operation) noexcept {
     StreamEntry* entry = operation.entry;
-    if (entry == nullptr || entry->number.load(std::memory_order_relaxed) != operation.number) {
-        return {};
-    }
-    std::uint64_t sequence = 0;
-    if (entry->is_non_blocking()) {
-        sequence = entry->issued.fetch_add(1) + 1;
-    } else if (entry->is_legacy()) {
-        sequence = entry->issued.fetch_add(1) + 1;
-        raise(entry->owner().ended, operation.before.own.epoch);
-    } else if (operation.legacy_ended == entry->seen_ended.load(std::memory_order_acquire) &&
-               entry->owner().begun.load(std::memory_order_acquire) ==
-                   entry->seen_begun.load(std::memory_order_acquire)) {
-        sequence = entry->issued.fetch_add(1) + 1;
-    } else {
+    if (!entry->is_legacy()) {
         return {operation.number, entry->slot, put_in(operation, nullptr, 0, true), 0};
     }
+    const std::uint64_t sequence = entry->issued.fetch_add(1) + 1;
+    end_legacy_action(entry->owner(), operation.before.own.epoch);
     if (entry->listed.load() == 0) [[unlikely]] {
         list(*entry);
     }
@@ -102,8 +64,8 @@ Ticket Streams::issued_gate(const Operation& operation, std::uint64_t gate) noex
 }
 
 void Streams::acted(const Operation& operation) noexcept {
-    if (operation.before.own.epoch != 0) {
-        raise(operation.entry->owner().ended, operation.before.own.epoch);
+    if (operation.entry != nullptr && operation.before.own.epoch != 0) {
+        end_legacy_action(operation.entry->owner(), operation.before.own.epoch);
     }
 }
 
@@ -185,6 +147,7 @@ bool Streams::see_legacy(StreamEntry& entry, const Operation& operation, std::ui
     if (newer) {
         entry.seen_begun.store(edge.epoch, std::memory_order_release);
     }
+    entry.seen_changes.store(operation.legacy_changes, std::memory_order_release);
     return added;
 }
 
@@ -220,7 +183,7 @@ void Streams::waited(const Operation& operation, const EventUse& use) noexcept {
 void Streams::end_record(const EventUse& use, const Operation& operation, bool recorded) noexcept {
     StreamEntry* entry = operation.entry;
     if (!recorded || entry == nullptr) {
-        events_.end_record(use, recorded, {}, false);
+        events_.end_record(use, recorded, StreamPoint{}, false);
         return;
     }
     bool gated = entry->maybe_gated.load();

@@ -105,7 +105,7 @@ class StreamSearch {
     Streams& streams_;
     StreamPlace places_[kPlaces];
     std::size_t count_ = 0;
-    StreamPlace seen_[kSeen];
+    StreamPlace seen_[kSeen] = {};
     std::size_t seen_count_ = 0;
     bool found_ = false;
 };
@@ -165,16 +165,13 @@ void Streams::gate_opened(const Operation& operation, std::uint64_t gate) noexce
 
 // ---- Pending work
 
-void Streams::name_work(const Ticket& ticket, std::uint32_t site) noexcept {
-    if (ticket) {
-        StreamEntry& entry = *at(ticket.slot);
-        if (entry.number.load(std::memory_order_relaxed) == ticket.stream) {
-            entry.work_site.store(site, std::memory_order_relaxed);
-        }
-    }
+std::uint32_t Streams::pending_site(const StreamEntry& entry) noexcept {
+    const std::uint64_t complete = entry.complete.load(std::memory_order_relaxed);
+    return NamedWork::site_within(entry.named_work.load(std::memory_order_relaxed), complete,
+                                  std::max(entry.issued.load(std::memory_order_relaxed), complete));
 }
 
-void Streams::add_pending(const StreamEntry& entry, Pending& pending) const noexcept {
+void Streams::add_pending(const StreamEntry& entry, Pending& pending) noexcept {
     const std::uint64_t issued = entry.issued.load(std::memory_order_acquire);
     const std::uint64_t complete = entry.complete.load(std::memory_order_acquire);
     if (issued <= complete) {
@@ -184,10 +181,11 @@ void Streams::add_pending(const StreamEntry& entry, Pending& pending) const noex
     const std::uint64_t operations = issued - complete;
     const std::uint64_t items = operations > others ? operations - others : 0;
     pending.items = static_cast<std::uint32_t>(std::min<std::uint64_t>(pending.items + items, UINT32_MAX));
-    const std::uint32_t site = entry.work_site.load(std::memory_order_relaxed);
+    const std::uint32_t site = pending_site(entry);
     if (!pending.work || (pending.site == 0 && site != 0)) {
         pending.newest = {entry.number.load(std::memory_order_relaxed), entry.slot, issued, 0};
         pending.site = site;
+        pending.stream = report_id(entry);
     }
     pending.work = true;
 }
@@ -202,23 +200,104 @@ Pending Streams::pending(StreamRef stream) noexcept {
     if (entry.is_non_blocking()) {
         return pending;
     }
-    ContextEntry& context = entry.owner();
-    const StreamEntry* legacy = context.legacy.load(std::memory_order_acquire);
-    if (legacy == nullptr) {
-        return pending;
+    if (const StreamEntry* beside = work_beside(entry)) {
+        pending.behind = true;
+        pending.behind_site = pending_site(*beside);
+        pending.behind_stream = report_id(*beside);
     }
-    if (legacy != &entry) {
-        pending.behind = legacy->issued.load() > legacy->complete.load();
-        return pending;
-    }
+    return pending;
+}
+
+// A blocking stream of the context in which something is not known complete, and was put in since that action of the
+// legacy stream had begun.
+StreamEntry* Streams::blocking_work_beside(ContextEntry& context, const StreamEntry& legacy,
+                                           std::uint64_t since_action) noexcept {
+    StreamEntry* found = nullptr;
     const std::lock_guard context_lock(context.mutex);
     StreamEntry* next = nullptr;
-    for (StreamEntry* other = context.listed[1]; other != nullptr && !pending.behind; other = next) {
+    for (StreamEntry* other = context.listed[1]; other != nullptr && found == nullptr; other = next) {
         next = other->next_listed;
         const std::lock_guard lock(other->mutex);
-        pending.behind = !other->is_legacy() && other->issued.load() > other->complete.load();
+        found = other != &legacy && other->issued.load() > other->complete.load() &&
+                        other->seen_begun.load(std::memory_order_relaxed) >= since_action
+                    ? other
+                    : nullptr;
         unlist_if_idle(context, *other);
     }
+    return found;
+}
+
+// See Pending::behind.
+StreamEntry* Streams::work_beside(StreamEntry& entry) noexcept {
+    StreamEntry* legacy = entry.owner().legacy.load(std::memory_order_acquire);
+    if (legacy == &entry) {
+        return blocking_work_beside(entry.owner(), entry, 0);
+    }
+    return legacy != nullptr &&
+                   legacy->issued.load(std::memory_order_relaxed) > legacy->complete.load(std::memory_order_relaxed)
+               ? legacy
+               : nullptr;
+}
+
+// A stream notes how many actions of the legacy stream had begun when something was put into it last, so that of two
+// that have work the one is known into which something was put last.
+__attribute__((noinline)) void Streams::look_behind(const Operation& operation, PendingThen& then) noexcept {
+    StreamEntry& entry = *operation.entry;
+    ContextEntry& context = entry.owner();
+    const bool is_idle = then.issued <= then.complete;
+    if (entry.is_legacy()) {
+        // The operation itself is the last action.
+        then.behind = blocking_work_beside(context, entry, is_idle ? 0 : operation.before.own.epoch - 1);
+    } else if (is_idle || entry.seen_begun.load(std::memory_order_relaxed) < context.begun.load()) {
+        then.behind = context.legacy.load(std::memory_order_acquire);
+    }
+    then.behind_site = then.behind != nullptr ? pending_site(*then.behind) : 0;
+}
+
+PendingThen Streams::look_at_pending(const EventUse& use) const noexcept {
+    PendingThen then;
+    const StreamPlace& place = use.point.own;
+    if (!use.recorded || use.foreign || place.stream == 0) {
+        return then;
+    }
+    then.entry = at(place.slot);
+    then.number = place.stream;
+    then.issued = place.sequence;
+    then.complete = place.sequence;
+    if (then.entry->number.load(std::memory_order_acquire) == place.stream) {
+        then.complete = std::min(then.entry->complete.load(std::memory_order_relaxed), place.sequence);
+        then.named_work = then.entry->named_work.load(std::memory_order_relaxed);
+        then.other_operations = then.entry->other_operations.load(std::memory_order_relaxed);
+    }
+    const StreamPlace& legacy = use.point.legacy;
+    if (!is_complete(legacy)) {
+        then.behind = at(legacy.slot);
+        then.behind_site = pending_site(*then.behind);
+    }
+    return then;
+}
+
+Pending Streams::pending_then(const PendingThen& then) noexcept {
+    Pending pending;
+    if (then.entry == nullptr) {
+        return pending;
+    }
+    pending.behind = then.behind != nullptr;
+    if (pending.behind) {
+        pending.behind_site = then.behind_site;
+        pending.behind_stream = report_id(*then.behind);
+    }
+    if (then.issued > then.complete) {
+        const std::uint64_t operations = then.issued - then.complete;
+        pending.work = true;
+        pending.items =
+            operations > then.other_operations
+                ? static_cast<std::uint32_t>(std::min<std::uint64_t>(operations - then.other_operations, UINT32_MAX))
+                : 0;
+        pending.newest = {then.number, then.entry->slot, then.issued, 0};
+        pending.site = NamedWork::site_within(then.named_work, then.complete, then.issued);
+    }
+    pending.stream = report_id(*then.entry);
     return pending;
 }
 

@@ -38,6 +38,12 @@ bool has_key(const StreamEntry& entry, const Key& key) noexcept {
 
 }  // namespace
 
+Streams::Streams() noexcept {
+    // A fork's child has an object of its own, and a thread that remembers a stream of its parent's.
+    static std::atomic<std::uint64_t> objects{0};
+    version_.store((objects.fetch_add(1) + 1) << 40);
+}
+
 bool Streams::make_tables() noexcept {
     if (buckets_.load(std::memory_order_relaxed) == nullptr) {
         buckets_.store(map_array<std::atomic<StreamEntry*>>(kBuckets), std::memory_order_release);
@@ -73,7 +79,7 @@ StreamRef Streams::find(std::uintptr_t context, std::uintptr_t identity, std::ui
 
 StreamRef Streams::find_anew(LastStream& last, std::uintptr_t context, std::uintptr_t identity,
                              std::uint32_t thread) const noexcept {
-    const std::uint32_t version = version_.load(std::memory_order_acquire);
+    const std::uint64_t version = version_.load(std::memory_order_acquire);
     const StreamRef found = find(context, identity, thread);
     if (found) {
         last = {context, identity, version, found};
@@ -102,6 +108,7 @@ ContextEntry* Streams::context_or_add(std::uintptr_t handle, int device) noexcep
         }
         if (context != nullptr) {
             context->device.store(device, std::memory_order_relaxed);
+            context->number.store(++last_context_, std::memory_order_relaxed);
             context->handle.store(handle, std::memory_order_release);
         }
     }
@@ -148,8 +155,10 @@ StreamRef Streams::add(std::uintptr_t context, int device, std::uintptr_t identi
         entry->complete.store(0);
         entry->seen_ended.store(0);
         entry->seen_begun.store(0);
+        entry->seen_changes.store(identity == kLegacy ? UINT64_MAX : 0);
         entry->context.store(owner, std::memory_order_relaxed);
-        entry->work_site.store(0, std::memory_order_relaxed);
+        entry->named_work.store(0, std::memory_order_relaxed);
+        entry->report_id.store(0, std::memory_order_relaxed);
         entry->kind = identity == kLegacy      ? StreamKind::legacy_default
                       : identity == kPerThread ? StreamKind::per_thread_default
                                                : StreamKind::created;
@@ -247,29 +256,43 @@ void Streams::thread_ended(std::uint32_t thread) noexcept {
 void Streams::context_destroyed(std::uintptr_t handle) noexcept {
     const std::lock_guard lock(table_mutex_);
     ContextEntry* context = handle != 0 ? context_of(handle) : nullptr;
-    if (context == nullptr) {
-        return;
+    if (context != nullptr) {
+        destroy(*context);
     }
+}
+
+void Streams::device_reset(int device) noexcept {
+    const std::lock_guard lock(table_mutex_);
+    const std::uint32_t count = context_count_.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (contexts_[i].handle.load() != 0 && contexts_[i].device.load() == device) {
+            destroy(contexts_[i]);
+        }
+    }
+}
+
+// With the table's lock held.
+void Streams::destroy(ContextEntry& context) noexcept {
     const std::uint32_t used = entries_.used();
     for (std::uint32_t slot = 1; slot <= used; ++slot) {
         StreamEntry& entry = *at(slot);
-        const std::lock_guard context_lock(context->mutex);
+        const std::lock_guard context_lock(context.mutex);
         const std::lock_guard lock_entry(entry.mutex);
-        if (entry.context.load() != context || entry.number.load(std::memory_order_relaxed) == 0 || entry.dead) {
+        if (entry.context.load() != &context || entry.number.load(std::memory_order_relaxed) == 0 || entry.dead) {
             continue;
         }
         if (!entry.retired) {
             unchain(entry);
         }
-        unlist(*context, entry);
+        unlist(context, entry);
         free_edges(entry);
         entry.dead = true;
         const std::lock_guard slots_lock(slots_mutex_);
         dead_.put(entry);
     }
-    context->legacy.store(nullptr);
-    context->maybe_gated.store(false);
-    context->handle.store(0, std::memory_order_release);
+    context.legacy.store(nullptr);
+    context.maybe_gated.store(false);
+    context.handle.store(0, std::memory_order_release);
     version_.fetch_add(1, std::memory_order_release);
 }
 
@@ -283,9 +306,32 @@ StreamInfo Streams::info(StreamRef stream) const noexcept {
         info.non_blocking = entry.is_non_blocking();
         info.handle = entry.identity.load(std::memory_order_relaxed);
         info.context = entry.owner().handle.load(std::memory_order_relaxed);
+        info.context_number = entry.owner().number.load(std::memory_order_relaxed);
         info.device = entry.owner().device.load(std::memory_order_relaxed);
+        info.report_id = report_id(entry);
     }
     return info;
+}
+
+namespace {
+constexpr std::uint32_t kBeingReported = UINT32_MAX;
+}
+
+bool Streams::claim_report(StreamRef stream) noexcept {
+    std::uint32_t none = 0;
+    return stream.entry->report_id.compare_exchange_strong(none, kBeingReported);
+}
+
+void Streams::set_report_id(StreamRef stream, std::uint32_t id) noexcept {
+    // An id of 0, without room in the report, stays claimed.
+    if (id != 0) {
+        stream.entry->report_id.store(id, std::memory_order_relaxed);
+    }
+}
+
+std::uint32_t Streams::report_id(const StreamEntry& entry) noexcept {
+    const std::uint32_t id = entry.report_id.load(std::memory_order_relaxed);
+    return id != kBeingReported ? id : 0;
 }
 
 Streams::~Streams() {

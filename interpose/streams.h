@@ -55,14 +55,18 @@ struct StreamInfo {
     bool non_blocking = false;
     std::uintptr_t handle = 0;  // 1 and 2: the legacy and a thread's default stream
     std::uintptr_t context = 0;
+    std::uint32_t context_number = 0;  // from 1, in the order in which they were met
     int device = -1;
+    std::uint32_t report_id = 0;  // see set_report_id()
 };
 
 // A call that puts something into a stream, or waits for one, from before the real call on.
 struct Operation {
-    StreamEntry* entry = nullptr;  // null: of a stream nobody saw; everything below ignores it
-    std::uint32_t number = 0;
-    std::uint64_t legacy_ended = 0;
+    StreamEntry* entry =
+        nullptr;  // null: of a stream nobody saw; everything below ignores it, and the rest says nothing
+    std::uint32_t number;
+    std::uint64_t legacy_changes;  // of the context, of a blocking stream
+    std::uint64_t legacy_ended;
     StreamPoint before;
 };
 
@@ -74,14 +78,33 @@ struct Pending {
     std::uint32_t items = 0;   // copies, fills and launches issued since the stream was last known complete
     Ticket newest;             // of them
     std::uint32_t site = 0;    // of the newest work that has one (see name_work()); 0: none
-    std::uint32_t stream = 0;  // number of the stream that `newest` is in
+    std::uint32_t stream = 0;  // report id of the stream that `newest` is in; 0: it has none
+    // Of one stream that `behind` is about; of pending_then() one whose work is newer than this stream's.
+    std::uint32_t behind_site = 0;
+    std::uint32_t behind_stream = 0;
+};
+
+// What was pending in a stream at some moment, kept as cheaply as can be; see pending_then().
+struct PendingThen {
+    StreamEntry* entry = nullptr;  // null: of a stream nobody saw, and the rest says nothing
+    std::uint32_t number = 0;
+    std::uint32_t other_operations = 0;
+    std::uint64_t issued = 0;
+    std::uint64_t complete = 0;
+    std::uint64_t named_work = 0;
+    // Another stream with work that the call is behind and that was put in after everything in this stream: of the
+    // legacy stream a blocking one, of a blocking one the legacy stream. Null: none.
+    StreamEntry* behind = nullptr;
+    std::uint32_t behind_site = 0;
+
+    bool is_idle() const noexcept { return entry != nullptr && issued <= complete && behind == nullptr; }
 };
 
 // The stream that a thread used last. One a thread, passed to find().
 struct LastStream {
     std::uintptr_t context = 0;
     std::uintptr_t identity = 0;
-    std::uint32_t version = 0;
+    std::uint64_t version = 0;
     StreamRef stream;
 };
 
@@ -93,7 +116,7 @@ struct ContextWait {
 class Streams {
   public:
     static constexpr std::uint32_t kMaxStreams = 32768;
-    static constexpr std::uint32_t kMaxContexts = 256;
+    static constexpr std::uint32_t kMaxContexts = 64;
     static constexpr std::uint32_t kMaxEvents = EventBook::kMaxEvents;
     static constexpr std::uint32_t kMaxEdges = 65536;
 
@@ -103,7 +126,7 @@ class Streams {
         std::uint64_t edges = 0;    // not remembered, or remembered as later than they were
     };
 
-    Streams() = default;
+    Streams() noexcept;
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;
     ~Streams();
@@ -115,11 +138,15 @@ class Streams {
     StreamRef find(std::uintptr_t context, std::uintptr_t identity, std::uint32_t thread) const noexcept;
     StreamRef find(LastStream& last, std::uintptr_t context, std::uintptr_t identity,
                    std::uint32_t thread) const noexcept {
-        if (last.identity == identity && (identity > 2 || last.context == context) &&
-            last.version == version_.load(std::memory_order_acquire)) {
+        if (last.context == context && is_last(last, identity)) {
             return last.stream;
         }
         return find_anew(last, context, identity, thread);
+    }
+    // The stream that the thread used last is the created one behind that handle (or the default stream of the context
+    // that was current then), and still is.
+    bool is_last(const LastStream& last, std::uintptr_t identity) const noexcept {
+        return last.identity == identity && last.version == version_.load(std::memory_order_acquire);
     }
     // Adds a stream that came to be (identity > 2: replaces an older one of that handle, whose end was not seen), or
     // that is seen for the first time. Returns the one that is there already for a default stream.
@@ -133,22 +160,71 @@ class Streams {
     void thread_ended(std::uint32_t thread) noexcept;
     // Nothing of its work is ever learned any more.
     void context_destroyed(std::uintptr_t context) noexcept;
+    // The device is reset: all its contexts are destroyed.
+    void device_reset(int device) noexcept;
     StreamInfo info(StreamRef stream) const noexcept;
+    // The id that a report knows the stream by: 0 until set. The first caller of claim_report() is told to make the
+    // record.
+    static bool is_reported(const Operation& operation) noexcept {
+        return operation.entry->report_id.load(std::memory_order_relaxed) != 0;
+    }
+    static bool claim_report(StreamRef stream) noexcept;
+    static std::uint32_t report_id(const StreamEntry& entry) noexcept;
+    static void set_report_id(StreamRef stream, std::uint32_t id) noexcept;
 
     // ---- Putting operations into streams
 
     // Before the real call of anything that goes into a stream: work, event record, wait, host function, synchronous
     // copy. In the legacy stream this is an action (CUDA Driver API, "Stream synchronization behavior").
-    Operation begin(StreamRef stream) noexcept;
+    __attribute__((always_inline)) void begin(StreamRef stream, Operation& operation) noexcept {
+        StreamEntry* entry = stream.entry;
+        operation.entry = entry;
+        if (entry == nullptr) {
+            return;
+        }
+        operation.number = stream.number;
+        operation.legacy_ended = 0;
+        operation.before.own = {stream.number, entry->slot, entry->issued.load(std::memory_order_acquire), 0};
+        operation.before.legacy.stream = 0;
+        if (!entry->is_non_blocking()) {
+            operation.legacy_changes = entry->owner().legacy_changes.load(std::memory_order_acquire);
+            if (operation.legacy_changes != entry->seen_changes.load(std::memory_order_acquire)) [[unlikely]] {
+                begin_blocking(*entry, operation);
+            }
+        }
+    }
+    Operation begin(StreamRef stream) noexcept {
+        Operation operation;
+        begin(stream, operation);
+        return operation;
+    }
     // A copy, fill, launch or graph launch went in.
-    Ticket issued(const Operation& operation) noexcept;
+    __attribute__((always_inline)) Ticket issued(const Operation& operation) noexcept {
+        StreamEntry* entry = operation.entry;
+        if (entry == nullptr || entry->number.load(std::memory_order_relaxed) != operation.number) {
+            return {};
+        }
+        if (!entry->is_non_blocking() && entry->owner().legacy_changes.load(std::memory_order_acquire) !=
+                                             entry->seen_changes.load(std::memory_order_acquire)) [[unlikely]] {
+            return issued_blocking(operation);
+        }
+        const std::uint64_t sequence = entry->issued.fetch_add(1) + 1;
+        if (entry->listed.load() == 0) [[unlikely]] {
+            list(*entry);
+        }
+        return {operation.number, entry->slot, sequence, 0};
+    }
     // Something that may hold the stream until the host acts went in: a host function, a wait for a value or for an
     // external semaphore, a graph with such a node. Work behind it is not armed until it is known to have run.
     Ticket issued_gate(const Operation& operation, std::uint64_t gate = 0) noexcept;
     // A synchronous action that left nothing behind (a synchronous copy that is complete on return).
     void acted(const Operation& operation) noexcept;
-    // The site of the work that was issued last, for Pending::site.
-    void name_work(const Ticket& ticket, std::uint32_t site) noexcept;
+    // The site of that work, which this thread has just put in there, for Pending::site.
+    static void name_work(const Operation& operation, const Ticket& ticket, std::uint32_t site) noexcept {
+        if (ticket) {
+            operation.entry->named_work.store(NamedWork::of(site, ticket.sequence), std::memory_order_relaxed);
+        }
+    }
 
     // Names a gate that tells when it has run: a host function. gate_opened() when the function returned; before
     // issued_gate() it has no effect, so call it again after that when the function was faster.
@@ -175,16 +251,44 @@ class Streams {
     // ---- What the host learns
 
     // Before a synchronisation or query of the stream.
-    Operation begin_wait(StreamRef stream) noexcept;
+    __attribute__((always_inline)) void begin_wait(StreamRef stream, Operation& operation) noexcept {
+        StreamEntry* entry = stream.entry;
+        operation.entry = entry;
+        if (entry == nullptr) {
+            return;
+        }
+        operation.number = stream.number;
+        operation.legacy_ended = 0;
+        operation.before.own = {stream.number, entry->slot, entry->issued.load(std::memory_order_acquire), 0};
+        operation.before.legacy.stream = 0;
+        // A wait for the legacy stream covers the blocking streams, as if it were an action there.
+        if (entry->is_legacy()) [[unlikely]] {
+            operation.before.own.epoch = begin_legacy_action(entry->owner());
+        }
+    }
+    Operation begin_wait(StreamRef stream) noexcept {
+        Operation operation;
+        begin_wait(stream, operation);
+        return operation;
+    }
     // Everything that was in the stream when the operation began is complete: a synchronisation or successful query, a
     // synchronous copy, the start of a host function.
-    void learned(const Operation& operation) noexcept;
+    void learned(const Operation& operation) noexcept {
+        const StreamEntry* entry = operation.entry;
+        if (entry != nullptr && (entry->complete.load(std::memory_order_acquire) < operation.before.own.sequence ||
+                                 (operation.before.own.epoch | operation.before.legacy.stream) != 0)) {
+            learn_anew(operation);
+        }
+    }
     // The event's last record is complete: a synchronisation or successful query.
     void learned(const EventUse& use) noexcept;
     // Around cuCtxSynchronize. Exactly one of learned() and forget() follows.
     ContextWait begin_context_wait(std::uintptr_t context) noexcept;
     void learned(const ContextWait& wait) noexcept;
     void forget(const ContextWait& wait) noexcept;
+    // The work itself is complete too: a synchronous copy that is on return. Of what other threads put in meanwhile it
+    // tells nothing; where there was such, it waits for later.
+    void completed(const Operation& operation, const Ticket& ticket) noexcept;
 
     // ---- Questions
 
@@ -192,6 +296,34 @@ class Streams {
     // False: the past of the work holds a gate that is not known to have run.
     bool is_armed(const Ticket& ticket) noexcept;
     Pending pending(StreamRef stream) noexcept;
+    // What is pending now, to be asked about after a call that may learn of it. A wait for a blocking stream is behind
+    // that stream only (measured: H200, driver 580.159.04).
+    __attribute__((always_inline)) void look_at_pending(const Operation& operation, PendingThen& then,
+                                                        bool is_wait = false) noexcept {
+        StreamEntry* entry = operation.entry;
+        then.entry = entry;
+        if (entry == nullptr) {
+            return;
+        }
+        then.number = operation.number;
+        then.other_operations = entry->other_operations.load(std::memory_order_relaxed);
+        then.issued = operation.before.own.sequence;
+        then.complete = entry->complete.load(std::memory_order_relaxed);
+        then.named_work = entry->named_work.load(std::memory_order_relaxed);
+        then.behind = nullptr;
+        if (!entry->is_non_blocking()) {
+            const ContextEntry& context = entry->owner();
+            StreamEntry* legacy = context.legacy.load(std::memory_order_acquire);
+            if (legacy == entry ? context.listed_blocking.load(std::memory_order_relaxed) != 0
+                                : !is_wait && legacy != nullptr &&
+                                      legacy->issued.load(std::memory_order_relaxed) >
+                                          legacy->complete.load(std::memory_order_relaxed)) [[unlikely]] {
+                look_behind(operation, then);
+            }
+        }
+    }
+    PendingThen look_at_pending(const EventUse& use) const noexcept;
+    static Pending pending_then(const PendingThen& then) noexcept;
     Pending pending_in_context(std::uintptr_t context) noexcept;
     Pending pending_on_device(int device) noexcept;
     Losses losses() const noexcept;
@@ -219,6 +351,8 @@ class Streams {
     StreamEntry* at(std::uint32_t slot) const noexcept { return &entries_.at(slot); }
 
     // stream_order.cpp
+    void begin_blocking(StreamEntry& entry, Operation& operation) noexcept;
+    Ticket issued_blocking(const Operation& operation) noexcept;
     StreamPlace legacy_place(const StreamEntry& entry, std::uint64_t ended) const noexcept;
     std::uint64_t put_in(const Operation& operation, const OrderEdge* edges, std::uint32_t count, bool work) noexcept;
     bool see_legacy(StreamEntry& entry, const Operation& operation, std::uint64_t sequence,
@@ -232,6 +366,7 @@ class Streams {
     static void mark_gated(StreamEntry& entry) noexcept;
 
     // stream_knowledge.cpp
+    void learn_anew(const Operation& operation) noexcept;
     bool is_complete(const StreamPlace& place) const noexcept;
     void learn(const StreamPlace& place) noexcept;
     void follow(EdgeList& reached) noexcept;
@@ -248,15 +383,23 @@ class Streams {
     void free_snapshots() noexcept;
 
     // stream_questions.cpp
-    void add_pending(const StreamEntry& entry, Pending& pending) const noexcept;
+    static void add_pending(const StreamEntry& entry, Pending& pending) noexcept;
+    static std::uint32_t pending_site(const StreamEntry& entry) noexcept;
+    StreamEntry* work_beside(StreamEntry& entry) noexcept;
+    StreamEntry* blocking_work_beside(ContextEntry& context, const StreamEntry& legacy,
+                                      std::uint64_t since_action) noexcept;
+    void look_behind(const Operation& operation, PendingThen& then) noexcept;
+    void destroy(ContextEntry& context) noexcept;
     void pending_in(ContextEntry& context, Pending& pending) noexcept;
 
-    std::atomic<std::uint32_t> version_{1};  // changes when a handle stops meaning what it meant
+    // Changes when a handle stops meaning what it meant; no two objects have the same one.
+    std::atomic<std::uint64_t> version_;
     std::atomic<std::uint64_t> last_gate_{0};
     // Order of the mutexes: the table's, a context's, a stream's, and one of the rest.
     mutable Mutex table_mutex_;
     std::atomic<std::atomic<StreamEntry*>*> buckets_{nullptr};
     std::uint32_t last_number_ = 0;
+    std::uint32_t last_context_ = 0;
     mutable ContextEntry contexts_[kMaxContexts];
     std::atomic<std::uint32_t> context_count_{0};
     Mutex slots_mutex_;

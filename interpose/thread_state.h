@@ -7,6 +7,7 @@
 #include "report/slots.h"
 #include "stack.h"
 #include "stack_walk.h"
+#include "streams.h"
 
 namespace pincheck {
 
@@ -19,6 +20,22 @@ struct LastRange {
     std::uint32_t version = 0;
     std::uint32_t site = 0;
     report::Memory memory{};
+};
+
+// What the copy or fill that is being made is, for whoever follows the driver call inside it (see hook_stream.h).
+struct CopyFacts {
+    const report::CounterSlot* counters = nullptr;  // of its site; null: not known
+    bool known = false;  // of a call that is not asynchronous, and what it copies is known: what follows is set
+    report::SiteKind kind{};
+    report::Direction direction{};
+    report::MemoryClass source{};
+    report::MemoryClass destination{};
+};
+
+// What was pending in a context when a call began that waits for it.
+struct ContextPending {
+    bool known = false;
+    Pending work;
 };
 
 // A runtime function whose facts its driver call has: that call is recorded under this name and from this caller.
@@ -59,8 +76,19 @@ struct ThreadState {
     std::uint32_t launches = 0;      // and event records and waits
     std::uint32_t exact_until = 0;   // so many are timed exactly
     DeviceCall device_call;
-    std::uint32_t created_site = 0;  // by the last look for counters; 0: the site was known
-    bool driver_owned = false;       // started by the driver: no question may be asked here
+    LastStream last_stream;
+    CopyFacts copy;
+    // When the last call of this thread that puts something into a stream began, or waits for one or for an event: what
+    // was pending there. And the same of the last one that waits for a context.
+    PendingThen pending;
+    ContextPending context_pending;
+    // The last wait of this thread, while its next operations are looked at: they were delayed (see waits.h).
+    report::WaitSlot* delaying = nullptr;
+    const StreamEntry* delaying_call = nullptr;  // the stream of the call that waited
+    std::uint32_t delaying_left = 0;             // operations still looked at
+    std::uint32_t stream_thread = 0;             // names the thread's default streams; 0: it used none
+    std::uint32_t created_site = 0;              // by the last look for counters; 0: the site was known
+    bool driver_owned = false;                   // started by the driver: no question may be asked here
     Errands errands = kAskDevice;
     // Pointer queries during a capture neither fail nor invalidate it (measured: H200, driver 580.159.04).
     bool may_ask = false;  // the driver may be asked questions here

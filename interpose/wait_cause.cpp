@@ -57,24 +57,31 @@ WaitVerdict of_issue(const HeldCall& call) noexcept {
     return not_by_itself(call);
 }
 
-// The legacy default stream has nothing of its own, and waits for the others; or the other way round.
-bool waits_across(const HeldCall& call) noexcept {
-    return call.own.is_none() && call.joined.is_there();
+// What it is behind, newest first.
+const PendingWork& in_front_of(const HeldCall& call) noexcept {
+    return call.joined.is_there() ? call.joined : call.own;
 }
 
 WaitVerdict of_staged_upload(const HeldCall& call) noexcept {
-    const bool waits = call.bytes >= kWaitingUpload || (call.async && call.host_ns > longest_staging_ns(call.bytes));
-    if (waits && waits_across(call)) {
-        return behind(WaitCause::legacy_stream, call.joined);
-    }
-    if (waits && call.own.is_there()) {
-        return behind(WaitCause::earlier_work, call.own);
+    const bool always_waits = call.bytes >= kWaitingUpload;
+    if (always_waits || (call.async && call.host_ns > longest_staging_ns(call.bytes))) {
+        WaitVerdict verdict;
+        if (call.joined.is_there()) {
+            verdict = behind(WaitCause::legacy_stream, call.joined);
+        } else if (call.own.is_there()) {
+            verdict = behind(WaitCause::earlier_work, call.own);
+        }
+        if (verdict.cause != WaitCause::unknown) {
+            // By its duration alone it may as well have been off its core.
+            verdict.evidence = always_waits ? WaitEvidence::order : WaitEvidence::call;
+            return verdict;
+        }
     }
     return {WaitCause::staging, call.own.known ? WaitEvidence::order : WaitEvidence::call};
 }
 
 WaitVerdict of_staged_download(const HeldCall& call) noexcept {
-    if (waits_across(call)) {
+    if (call.joined.is_there()) {
         return behind(WaitCause::legacy_stream, call.joined);
     }
     if (call.own.is_there()) {
@@ -87,13 +94,13 @@ WaitVerdict of_copy(const HeldCall& call) noexcept {
     const bool between_hosts = is_host(call.source) && is_host(call.destination);
     const bool staged = is_staged(call.source) || is_staged(call.destination);
     if (between_hosts && (staged || !call.async)) {
-        return by_call(WaitCause::host_to_host, call.own.is_there() ? call.own : call.joined);
+        return by_call(WaitCause::host_to_host, in_front_of(call));
     }
     if (!call.async) {
-        return by_call(WaitCause::synchronous_copy, call.own.is_there() ? call.own : call.joined);
+        return by_call(WaitCause::synchronous_copy, in_front_of(call));
     }
     if (call.source == MemoryClass::managed || call.destination == MemoryClass::managed) {
-        return by_call(WaitCause::managed, call.own.is_there() ? call.own : call.joined);
+        return by_call(WaitCause::managed, in_front_of(call));
     }
     if (is_staged(call.source)) {
         return of_staged_upload(call);
@@ -126,6 +133,9 @@ WaitVerdict of_wait(const HeldCall& call) noexcept {
 WaitVerdict of_graph_launch(const HeldCall& call) noexcept {
     if (!call.stages) {
         return of_issue(call);
+    }
+    if (call.joined.is_there()) {
+        return behind(WaitCause::legacy_stream, call.joined);
     }
     if (call.own.is_there()) {
         return behind(WaitCause::earlier_work, call.own);

@@ -14,11 +14,11 @@ namespace pincheck {
 
 // What the host has issued and does not know to be complete, in one place.
 struct PendingWork {
-    bool known = false;         // false: not followed, and the rest says nothing
-    bool work = false;          // something; it may be complete, only the host has not learned of it
-    std::uint32_t items = 0;    // how many copies, fills and launches, since the place was last known complete
-    std::uint32_t site = 0;     // of the newest of them that was recorded; 0: none or not known
-    std::uintptr_t stream = 0;  // the stream that it is in, for whoever asked; not looked at here
+    bool known = false;        // false: not followed, and the rest says nothing
+    bool work = false;         // something; it may be complete, only the host has not learned of it
+    std::uint32_t items = 0;   // how many copies, fills and launches, since the place was last known complete
+    std::uint32_t site = 0;    // of the newest of them that was recorded; 0: none or not known
+    std::uint32_t stream = 0;  // the stream that it is in, for whoever asked; not looked at here
 
     bool is_there() const noexcept { return known && work; }
     bool is_none() const noexcept { return known && !work; }
@@ -42,7 +42,7 @@ struct HeldCall {
     // In front of the call in its own stream; for a synchronisation all that it waits for.
     PendingWork own;
     // Of a call into the legacy default stream: in the blocking streams. Of one into a blocking stream: in the legacy
-    // default stream.
+    // default stream. Only work that was put in after all that is in `own`, which it is itself behind.
     PendingWork joined;
     PendingWork device;  // anywhere in the context
 
@@ -55,8 +55,8 @@ struct WaitVerdict {
     report::WaitCause cause = report::WaitCause::unknown;
     report::WaitEvidence evidence = report::WaitEvidence::call;
     std::uint32_t behind_site = 0;
-    std::uint64_t items = 0;    // queue_full
-    std::uintptr_t stream = 0;  // PendingWork::stream of what it waited for; 0: nothing, or not known
+    std::uint64_t items = 0;   // queue_full
+    std::uint32_t stream = 0;  // PendingWork::stream of what it waited for; 0: nothing, or not known
 };
 
 WaitVerdict cause_of(const HeldCall& call) noexcept;

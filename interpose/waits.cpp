@@ -44,12 +44,12 @@ constexpr std::uint64_t overlap(std::uint64_t a_start, std::uint64_t a_end, std:
 
 }  // namespace
 
-void add_wait(State& state, Shard& shard, const Wait& wait) noexcept {
+WaitSlot* add_wait(State& state, Shard& shard, const Wait& wait) noexcept {
     const KeepErrno keep;
     WaitSlot* slot = wait.site != 0 ? slot_of(state, shard, wait) : nullptr;
     if (slot == nullptr) {
         state.image.lose(report::Loss::waits, 1, 0, wait.start_ns);
-        return;
+        return nullptr;
     }
     if (slot->calls == 0 || wait.ns > slot->ns_max) {
         store(slot->ns_max, wait.ns);
@@ -63,7 +63,80 @@ void add_wait(State& state, Shard& shard, const Wait& wait) noexcept {
     store(slot->calls, slot->calls + 1);
     store(slot->ns, slot->ns + wait.ns);
     store(slot->last_ns, wait.start_ns);
+    return slot;
 }
+
+void add_pending(const ThreadState& thread, HeldCall& call) noexcept {
+    const auto place = [](const Pending& pending) {
+        return PendingWork{true, pending.work, pending.items, pending.site, pending.stream};
+    };
+    if (thread.pending.entry != nullptr) {
+        const Pending pending = Streams::pending_then(thread.pending);
+        call.own = place(pending);
+        call.joined = {true, pending.behind, 0, pending.behind_site, pending.behind_stream};
+    } else if (thread.context_pending.known) {
+        call.own = call.device = place(thread.context_pending.work);
+    }
+}
+
+// A program may wait for nothing in every step: the slot is found at once where it is the last one's.
+void count_idle_wait(State& state, ThreadState& thread, std::uint32_t site, std::uint64_t start_ns,
+                     std::uint64_t end_ns) noexcept {
+    Shard::IdleWait& last = thread.shard->idle_wait;
+    const std::uint64_t ns = end_ns - start_ns;
+    if (last.slot == nullptr || last.site != site || ns > last.slot->ns_max) [[unlikely]] {
+        Wait wait;
+        wait.site = site;
+        wait.cause = report::WaitCause::idle_sync;
+        wait.evidence = report::WaitEvidence::order;
+        wait.start_ns = start_ns;
+        wait.ns = ns;
+        wait.stream = Streams::pending_then(thread.pending).stream;
+        last = {add_wait(state, *thread.shard, wait), site};
+        return;
+    }
+    store(last.slot->calls, last.slot->calls + 1);
+    store(last.slot->ns, last.slot->ns + ns);
+    store(last.slot->last_ns, start_ns);
+}
+
+void note_delayed(const StreamEntry& entry) noexcept {
+    ThreadState& thread = t_thread;
+    WaitSlot* slot = thread.delaying;
+    const std::uint32_t stream = Streams::report_id(entry);
+    if (slot == nullptr || --thread.delaying_left == 0) {
+        thread.delaying = nullptr;
+        return;
+    }
+    if (&entry == thread.delaying_call || stream == 0 || stream == slot->stream) {
+        return;
+    }
+    for (std::uint32_t& delayed : slot->delayed_streams) {
+        if (delayed == stream) {
+            return;
+        }
+        if (delayed == 0) {
+            store(delayed, stream);
+            return;
+        }
+    }
+}
+
+namespace {
+
+// After a call that held the host unasked, what comes next came later than it could.
+void delay_next(ThreadState& thread, WaitSlot* slot, const Wait& wait) noexcept {
+    constexpr std::uint32_t kLookedAt = 64;
+    if (wait.cause == report::WaitCause::unknown || wait.cause == report::WaitCause::requested ||
+        wait.cause == report::WaitCause::idle_sync) {
+        return;
+    }
+    thread.delaying = slot;
+    thread.delaying_call = thread.pending.entry;
+    thread.delaying_left = kLookedAt;
+}
+
+}  // namespace
 
 void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall call, std::uint64_t start_ns,
                  std::uint64_t end_ns) noexcept {
@@ -80,7 +153,8 @@ void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall
     wait.ns = call.host_ns;
     wait.behind_site = verdict.behind_site;
     wait.items = verdict.items;
-    add_wait(state, *thread.shard, wait);
+    wait.stream = verdict.stream;
+    delay_next(thread, add_wait(state, *thread.shard, wait), wait);
 }
 
 void show_long_call(Shard& shard, std::uint64_t start_ns, std::uint64_t end_ns, std::uint32_t site) noexcept {

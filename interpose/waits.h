@@ -27,8 +27,32 @@ struct Wait {
     std::uint64_t items = 0;
 };
 
-// Adds the wait to the calling thread's slot; where there is none it is counted as lost. errno is kept.
-void add_wait(State& state, Shard& shard, const Wait& wait) noexcept;
+// Adds the wait to the calling thread's slot and returns that; where there is none it is counted as lost. errno is
+// kept.
+report::WaitSlot* add_wait(State& state, Shard& shard, const Wait& wait) noexcept;
+
+// ---- What was pending when a call began
+
+// Before a runtime function: the driver's functions that it calls say what is pending (hook_stream.h), or do not.
+inline void forget_pending(ThreadState& thread) noexcept {
+    thread.pending.entry = nullptr;
+    thread.context_pending.known = false;
+}
+// Fills in HeldCall::own, joined and device.
+void add_pending(const ThreadState& thread, HeldCall& call) noexcept;
+// Of a wait: everything that it was for was known to be complete.
+inline bool waited_for_nothing(const ThreadState& thread) noexcept {
+    return thread.pending.is_idle() || (thread.context_pending.known && !thread.context_pending.work.work);
+}
+// Such a wait that was not held. errno is kept.
+void count_idle_wait(State& state, ThreadState& thread, std::uint32_t site, std::uint64_t start_ns,
+                     std::uint64_t end_ns) noexcept;
+
+// ---- What a wait delays
+
+// The calling thread put something into that stream. After a held call that nobody asked for, what goes into other
+// streams next, until the thread asks for a wait, came later than it could have.
+void note_delayed(const StreamEntry& entry) noexcept;
 
 // The hooks' part: judges a held call, or a wait for nothing, and adds it. `call` lacks only what other threads did.
 void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall call, std::uint64_t start_ns,

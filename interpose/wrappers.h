@@ -8,6 +8,7 @@
 #include "hook.h"
 #include "hook_launch.h"
 #include "hook_simple.h"
+#include "hook_stream.h"
 #include "lookup_route.h"
 #include "stream_capture.h"
 #include "wrappers_copy.h"
@@ -169,29 +170,45 @@ inline __attribute__((always_inline)) int pass_timed(Api api, Caller caller, con
     if (real == nullptr) {
         return kNoCuda;
     }
-    LaunchHook hook(api, caller, kCall, stream);
-    if (!hook.before(address_of(kernel))) {
+    State* state = state_or_start();
+    if (state == nullptr) {
+        t_thread.last_copy = nullptr;
         return real(arguments...);
     }
-    const int status = real(arguments...);
-    hook.after(status);
-    return status;
+    LaunchHook hook(*state, api, caller, kCall, stream);
+    if constexpr (kCall == LaunchHook::Call::launch) {
+        StreamCall call(state, caller);
+        call.begin(api, stream);
+        hook.before(address_of(kernel));
+        const int status = real(arguments...);
+        hook.after(status);
+        call.issued(status);
+        return status;
+    } else {
+        hook.before(address_of(kernel));
+        const int status = real(arguments...);
+        hook.after(status);
+        return status;
+    }
 }
 
-inline int hook_launch(Api api, Caller caller, void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream,
-                       void** parameters, void** extra) {
+inline __attribute__((always_inline)) int hook_launch(Api api, Caller caller, void* function, unsigned grid_x,
+                                                      unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                                      unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                                      void* stream, void** parameters, void** extra) {
     return pass_timed<LaunchHook::Call::launch>(api, caller, function, stream, function, grid_x, grid_y, grid_z,
                                                 block_x, block_y, block_z, shared_bytes, stream, parameters, extra);
 }
-inline int hook_launch_cooperative(Api api, Caller caller, void* function, unsigned grid_x, unsigned grid_y,
-                                   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                                   unsigned shared_bytes, void* stream, void** parameters) {
+inline __attribute__((always_inline)) int hook_launch_cooperative(Api api, Caller caller, void* function,
+                                                                  unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                                                  unsigned block_x, unsigned block_y, unsigned block_z,
+                                                                  unsigned shared_bytes, void* stream,
+                                                                  void** parameters) {
     return pass_timed<LaunchHook::Call::launch>(api, caller, function, stream, function, grid_x, grid_y, grid_z,
                                                 block_x, block_y, block_z, shared_bytes, stream, parameters);
 }
-inline int hook_launch_ex(Api api, Caller caller, const cuda_abi::LaunchConfig* config, void* function,
-                          void** parameters, void** extra) {
+inline __attribute__((always_inline)) int hook_launch_ex(Api api, Caller caller, const cuda_abi::LaunchConfig* config,
+                                                         void* function, void** parameters, void** extra) {
     return pass_timed<LaunchHook::Call::launch>(api, caller, function, config != nullptr ? config->stream : nullptr,
                                                 config, function, parameters, extra);
 }
