@@ -18,6 +18,8 @@ using report::WaitEvidence;
 bool is_presumed(WaitCause cause, WaitEvidence evidence) {
     switch (cause) {
         case WaitCause::staging:
+        case WaitCause::earlier_work:
+        case WaitCause::legacy_stream:
         case WaitCause::managed:
         case WaitCause::device_wide:
         case WaitCause::lock:

@@ -8,7 +8,7 @@
 //
 // What pincheck reports:
 //   default_stream             nothing for the download: page-locked, on its own stream.
-//   default_stream --forgot    pageable-async-copy at the line marked (1). Not yet: for which stream it waited.
+//   default_stream --forgot    pageable-async-copy at the line marked (1), which waited for work in the other stream.
 #include <cuda_runtime.h>
 
 #include <chrono>

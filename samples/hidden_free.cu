@@ -9,8 +9,8 @@
 //
 // What pincheck reports:
 //   hidden_free                no release that waited for work in the loop.
-//   hidden_free --in-loop      hidden-wait: cudaFreeHost at the line marked (1), with the time; not yet, that the device
-//                              was busy. It does not gate.
+//   hidden_free --in-loop      hidden-wait (device-wide): cudaFreeHost at the line marked (1), with the time, and in
+//                              which stream the device was busy. It does not gate.
 #include <cuda_runtime.h>
 
 #include <chrono>

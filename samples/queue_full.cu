@@ -9,8 +9,8 @@
 //
 // What pincheck reports:
 //   queue_full                 no launch that waited.
-//   queue_full --run-ahead     hidden-wait: launches at the line marked (1), with the time; not yet, that the queue was
-//                              full. It does not gate.
+//   queue_full --run-ahead     hidden-wait (queue-full): launches at the line marked (1), with the time and the stream.
+//                              It does not gate.
 #include <cuda_runtime.h>
 
 #include <chrono>

@@ -7,6 +7,7 @@
 //   sync     cudaStreamSynchronize
 //   launch   cuLaunchKernel through cuGetProcAddress_v2: seen, not recorded
 //   mixed    the two by turns, launch and static, as a program of many small steps makes them (scenario P4)
+//   one_stream  launches of all threads into one stream; elsewhere each thread has its own
 #include <dlfcn.h>
 
 #include <chrono>
@@ -34,7 +35,7 @@ Upload upload = nullptr;
 Launch launch = nullptr;
 void* host = nullptr;
 void* const kDevice = reinterpret_cast<void*>(0x10000);
-void* const kStream = reinterpret_cast<void*>(0x5000);
+thread_local void* stream = nullptr;
 
 void resolve() {
     using LookUp = int (*)(const char*, void**, int, std::uint64_t, int*);
@@ -52,28 +53,28 @@ void resolve() {
 __attribute__((noinline)) int run_shared(long calls) {
     int failed = 0;
     for (long i = 0; i < calls; ++i) {
-        failed |= cudaMemcpyAsync(kDevice, host, 4096, 1, kStream);
+        failed |= cudaMemcpyAsync(kDevice, host, 4096, 1, stream);
     }
     return failed;
 }
 __attribute__((noinline)) int run_static(long calls) {
     int failed = 0;
     for (long i = 0; i < calls; ++i) {
-        failed |= upload(reinterpret_cast<std::uintptr_t>(kDevice), host, 4096, kStream);
+        failed |= upload(reinterpret_cast<std::uintptr_t>(kDevice), host, 4096, stream);
     }
     return failed;
 }
 __attribute__((noinline)) int run_sync(long calls) {
     int failed = 0;
     for (long i = 0; i < calls; ++i) {
-        failed |= cudaStreamSynchronize(kStream);
+        failed |= cudaStreamSynchronize(stream);
     }
     return failed;
 }
 __attribute__((noinline)) int run_launch(long calls) {
     int failed = 0;
     for (long i = 0; i < calls; ++i) {
-        failed |= launch(nullptr, 1, 1, 1, 1, 1, 1, 0, kStream, nullptr, nullptr);
+        failed |= launch(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
     }
     return failed;
 }
@@ -81,10 +82,14 @@ __attribute__((noinline)) int run_launch(long calls) {
 __attribute__((noinline)) int run_mixed(long calls) {
     int failed = 0;
     for (long i = 0; i < calls; i += 2) {
-        failed |= launch(nullptr, 1, 1, 1, 1, 1, 1, 0, kStream, nullptr, nullptr);
-        failed |= upload(reinterpret_cast<std::uintptr_t>(kDevice), host, 64, kStream);
+        failed |= launch(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+        failed |= upload(reinterpret_cast<std::uintptr_t>(kDevice), host, 64, stream);
     }
     return failed;
+}
+
+__attribute__((noinline)) int run_one_stream(long calls) {
+    return run_launch(calls);
 }
 
 double core_ns() {
@@ -99,14 +104,15 @@ int main(int argc, char** argv) {
     const std::string which = argc > 1 ? argv[1] : "";
     const long calls = argc > 2 ? std::atol(argv[2]) : 1000;
     const int threads = argc > 3 ? std::atoi(argv[3]) : 1;
-    int (*const run)(long) = which == "shared"   ? run_shared
-                             : which == "static" ? run_static
-                             : which == "sync"   ? run_sync
-                             : which == "launch" ? run_launch
-                             : which == "mixed"  ? run_mixed
-                                                 : nullptr;
+    int (*const run)(long) = which == "shared"       ? run_shared
+                             : which == "static"     ? run_static
+                             : which == "sync"       ? run_sync
+                             : which == "launch"     ? run_launch
+                             : which == "mixed"      ? run_mixed
+                             : which == "one_stream" ? run_one_stream
+                                                     : nullptr;
     if (run == nullptr || calls < 1 || threads < 1) {
-        std::fprintf(stderr, "usage: hook_cost shared|static|sync|launch|mixed CALLS THREADS\n");
+        std::fprintf(stderr, "usage: hook_cost shared|static|sync|launch|mixed|one_stream CALLS THREADS\n");
         return 2;
     }
     resolve();
@@ -118,7 +124,9 @@ int main(int argc, char** argv) {
     std::vector<Took> ns(static_cast<std::size_t>(threads));
     std::vector<std::thread> workers;
     for (Took& mine : ns) {
-        workers.emplace_back([&, run] {
+        const std::size_t number = which == "one_stream" ? 0 : workers.size();
+        workers.emplace_back([&, run, number] {
+            stream = reinterpret_cast<void*>(0x5000 + 0x1000 * number);
             if (run(100) != 0) {  // the site becomes known
                 std::exit(3);
             }

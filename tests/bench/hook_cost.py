@@ -25,11 +25,12 @@ import tempfile
 
 CASES = {
     # name: (what, budget in ns, budget in instructions, ceiling in instructions)
-    "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500, 540),
-    "static": ("cudaMemcpyAsync, pinned, static runtime", 150, 500, 606),
-    "sync": ("cudaStreamSynchronize", 150, 500, 435),
-    "launch": ("cuLaunchKernel, nothing held", 30, None, 160),
-    "mixed": ("tiny launches and copies by turns", 90, None, 390),
+    "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500, 675),
+    "static": ("cudaMemcpyAsync, pinned, static runtime", 150, 500, 735),
+    "sync": ("cudaStreamSynchronize", 150, 500, 565),
+    "launch": ("cuLaunchKernel, nothing held", 30, None, 215),
+    "mixed": ("tiny launches and copies by turns", 90, None, 480),
+    "one_stream": ("cuLaunchKernel, one stream for all threads", None, None, None),
 }
 
 
@@ -124,10 +125,11 @@ def main():
                 result["time"].append(row)
                 what, budget, _, _ = CASES[case]
                 print(f"{what:44} {threads:7} {row['plain_ns']:8.1f} {row['hooked_ns']:8.1f} {row['added_ns']:8.1f} "
-                      f"{budget:7}{'  over' if row['added_ns'] > budget else ''}")
+                      f"{budget if budget is not None else '-':>7}"
+                      f"{'  over' if budget is not None and row['added_ns'] > budget else ''}")
     if not arguments.no_instructions:
         print(f"{'instructions a call (callgrind)':44} {'':7} {'plain':>8} {'hooked':>8} {'added':>8} {'budget':>7}")
-        for case in cases:
+        for case in (case for case in cases if CASES[case][3] is not None):
             row = measure_instructions(bench, case, 2000)
             result["instructions"].append(row)
             what, _, budget, ceiling = CASES[case]

@@ -137,3 +137,11 @@ EXPORT int cuGetProcAddress_v2(const char* name, void** out, int, std::uint64_t,
     }
     return 500;
 }
+EXPORT int cuStreamGetFlags(void*, unsigned* flags) {
+    *flags = 1;
+    return 0;
+}
+EXPORT int cuStreamGetCtx(void*, void** context) {
+    *context = block;
+    return 0;
+}

@@ -28,16 +28,25 @@ KINDS = [
               r"ExecDestroy|ChildGraph)\w*"),
 ]
 
+# Shapes of functions that are hooked for the order of work alone.
+ORDER = ("stream_create", "stream_destroy", "stream_query", "event_create", "event_destroy", "event_query", "event_elapsed",
+         "event_export", "event_import", "graph_add_record", "graph_set_record", "graph_exec_set_record", "launch_host",
+         "add_callback", "wait_value", "write_value", "batch_values", "external_", "context_destroy", "device_reset",
+         "device_release")
+
 MEANING = {
     "copy": "copies", "fill": "memory that is set", "prefetch": "prefetched ranges", "allocate": "page-locked and managed ranges",
     "release": "their release", "wait": "waits of the host", "capture": "stream captures", "graph": "what graphs copy, and their launches",
     "held": "where it holds the host", "look-up": "look-ups of functions",
+    "order": "what orders work in streams, and what tells that it is complete",
 }
 
 
 def meaning_of(shape):
     if shape.startswith("lookup"):
         return "look-up"
+    if shape.startswith(ORDER):
+        return "order"
     if shape.startswith("capture"):
         return "capture"
     if shape.startswith(("graph_", "runtime_graph", "runtime_add")):

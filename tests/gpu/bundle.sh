@@ -18,7 +18,9 @@ done
 cp "$build"/programs/* "$folder/programs/"
 # For the simulated device, or not for run.sh.
 rm -f "$folder"/programs/{endings_*,probe_*,libprobe_*,libcudart.so*,libcopies_plugin_static.so} \
-    "$folder"/programs/{copies_runtime_static,copies_runtime_static_per_thread,same_calls_runtime_static}
+    "$folder"/programs/{copies_runtime_static,copies_runtime_static_per_thread,same_calls_runtime_static,stream_waits_static}
+mkdir -p "$folder/bench"
+cp "$build/bench/device_cost" "$folder/bench/"
 [[ ! -e $build/gpu/libcupti_count.so ]] || cp "$build/gpu/libcupti_count.so" "$folder/gpu/"
 copy_library() {  # NAME FOLDER
     local path

@@ -11,7 +11,6 @@ import argparse
 import glob
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -39,14 +38,12 @@ print(free.value)
 """
 
 
-def told(build, folder):
+def told(runner, pincheck, folder):
     """Of all reports: copies and memsets executed, with times, and lines about device times."""
     result = {"executed": 0, "timed": 0, "lines": []}
     for path in sorted(glob.glob(os.path.join(folder, "*.pcr"))):
-        dump = subprocess.run([os.path.join(build, "bin", "pincheck"), "dump", path], capture_output=True, text=True,
-                              check=False).stdout.splitlines()
-        export = json.loads(subprocess.run([os.path.join(build, "bin", "pincheck"), "export", "--format=json", path],
-                                           capture_output=True, text=True, check=False).stdout)
+        dump = runner.run([pincheck, "dump", path], "/", {})["stdout"].splitlines()
+        export = json.loads(runner.run([pincheck, "export", "--format=json", path], "/", {})["stdout"])
         for site in export["sites"]:
             if site["kind"] in ("copy", "fill") and "captured" not in site["flags"] and site["bytes_max"] > 0:
                 result["executed"] += site["calls"] - site["failed"]
@@ -67,6 +64,7 @@ def main():
     parser.add_argument("--timeout", type=int, default=60)
     arguments = parser.parse_args()
     runner = Runner(arguments.build, arguments.simulated, arguments.timeout)
+    pincheck = runner.pincheck()
     commands = {name: [os.path.join(runner.build, "programs", name)] for name in PROGRAMS}
     commands["memory"] = [sys.executable, "-c", MEMORY]
     results, failed = {}, False
@@ -85,7 +83,7 @@ def main():
                     "LD_PRELOAD": runner.tool, "PINCHECK_OPTIONS": f"cupti={mode}:output={folder}/%p.pcr"}
                 run = row[mode] = runner.run(command, folder, variables)
                 if mode != "plain":
-                    run["told"] = told(runner.build, folder)
+                    run["told"] = told(runner, pincheck, folder)
             if run["status"] != row["plain"]["status"]:
                 problems.append(f"{mode}: status {run['status']}, plain {row['plain']['status']}")
             if name != "memory" and run["stdout"] != row["plain"]["stdout"]:

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from runner import Runner
+
 TORCH = """
 import json, sys
 try:
@@ -111,12 +113,11 @@ def run(build, source, hooked, folder):
     return result
 
 
-def recorded(build, folder):
+def recorded(runner, folder):
     """What the reports say of device times."""
     told = []
     for path in sorted(glob.glob(os.path.join(folder, "*.pcr"))):
-        dump = subprocess.run([os.path.join(build, "bin", "pincheck"), "dump", path], capture_output=True, text=True,
-                              check=False).stdout.splitlines()
+        dump = runner.run([runner.pincheck(), "dump", path], "/", {})["stdout"].splitlines()
         copies = 0
         for line in dump:
             if line.startswith("transfer: "):
@@ -134,6 +135,7 @@ def main():
     parser.add_argument("--only", default="torch,jax")
     arguments = parser.parse_args()
     build = os.path.abspath(arguments.build)
+    runner = Runner(build, False, 60)
     failed = False
     results = {}
     for name, source in (("torch", TORCH), ("jax", JAX)):
@@ -146,7 +148,7 @@ def main():
                 print(f"{name}: {results[name]['verdict']}")
                 continue
             hooked = run(build, source, True, folder)
-            result = {"plain": plain, "hooked": hooked, "recorded": recorded(build, folder)}
+            result = {"plain": plain, "hooked": hooked, "recorded": recorded(runner, folder)}
         problems = [side + ": " + run_["problem"] for side, run_ in (("plain", plain), ("hooked", hooked))
                     if "problem" in run_]
         if not problems and not plain["seen"].get("copies"):

@@ -293,8 +293,9 @@ std::string differences_from_ledger(const Report& report, const std::string& led
     Rows actual;
     for (const auto& [id, site] : report.sites) {
         const std::string api = api_of(report, site.record);
+        // The ledger is of copies and memory.
         if ((site.record.kind == SiteKind::synchronize && waits_for_device(api)) || frees_on_device(api) ||
-            is_counted_only_when_held(site.record.kind)) {
+            is_counted_only_when_held(site.record.kind) || site.record.kind == SiteKind::stream_setup) {
             continue;
         }
         // The innermost frame that the ledger knows; below it may be frames of a static runtime.

@@ -10,9 +10,7 @@
 #include <map>
 #include <set>
 
-#include "analyzer/names.h"
-#include "facts.h"
-#include "run_program.h"
+#include "waits_of_report.h"
 
 namespace pincheck::test {
 namespace {
@@ -25,7 +23,8 @@ Command command_of(const char* half, const char* options) {
     Command command;
     command.arguments = {program_path("held_calls"), half};
     command.environment["SIMCUDA_KERNELS"] = program_path("held_calls_kernels.so");
-    command.options = options;
+    // Device times are another test's.
+    command.options = *options == '\0' ? "cupti=off" : std::string(options) + ":cupti=off";
     command.input = "";
     return command;
 }
@@ -47,53 +46,6 @@ class SeenInside {
 
   private:
     std::size_t threads_;
-};
-
-struct Waits {
-    Report report;
-    std::string out;
-
-    // Waits of the sites that are headed by this function of the program.
-    std::vector<WaitSlot> of(const std::string& function) const {
-        std::vector<WaitSlot> found;
-        for (const WaitSlot& wait : report.waits) {
-            if (is_in(wait.site, function)) {
-                found.push_back(wait);
-            }
-        }
-        return found;
-    }
-    std::uint64_t calls(WaitCause cause) const {
-        std::uint64_t sum = 0;
-        for (const WaitSlot& wait : report.waits) {
-            sum += wait.cause == cause ? wait.calls : 0;
-        }
-        return sum;
-    }
-    bool is_in(std::uint32_t id, const std::string& function) const {
-        const auto site = report.sites.find(id);
-        if (site == report.sites.end()) {
-            return false;
-        }
-        for (const NamedFrame& frame : stack_of(report, site->second.record)) {
-            if (frame.function.substr(frame.function.rfind(':') + 1) == function) {
-                return true;
-            }
-        }
-        return false;
-    }
-    std::string text() const {
-        std::string text;
-        for (const WaitSlot& wait : report.waits) {
-            const auto site = report.sites.find(wait.site);
-            text += std::string(pincheck::name(wait.cause)) + " " + std::to_string(static_cast<int>(wait.evidence)) +
-                    " calls " + std::to_string(wait.calls) + " ns " + std::to_string(wait.ns) + " stream " +
-                    std::to_string(wait.stream) + " behind " + std::to_string(wait.behind_site) + " items " +
-                    std::to_string(wait.items) + "\n" +
-                    (site != report.sites.end() ? stack_text(report, site->second.record) : "");
-        }
-        return text;
-    }
 };
 
 // Runs a half, and opens each of its gates when so many threads are seen inside.
@@ -140,7 +92,23 @@ WaitSlot only(const Waits& waits, const std::string& function, WaitCause cause, 
     return found[0];
 }
 
+// A small upload with work before it. Where the thread lost its core in it, it looks as if there had been no room to
+// stage it; that is not said to be known.
+void is_staged(const Waits& waits, const std::string& function) {
+    const auto found = waits.of(function);
+    ASSERT_EQ(found.size(), 1u) << waits.text();
+    const bool staged = found[0].cause == WaitCause::staging;
+    EXPECT_TRUE(staged || found[0].cause == WaitCause::earlier_work) << waits.text();
+    EXPECT_EQ(found[0].evidence, staged ? WaitEvidence::order : WaitEvidence::call) << waits.text();
+}
+
 // ---- Pageable copies
+
+TEST(Waits, PageableCopiesOfAnIdleStreamAreStaging) {
+    const Waits waits = run("staging");
+    only(waits, "upload", WaitCause::staging, WaitEvidence::order);
+    only(waits, "download", WaitCause::staging, WaitEvidence::order);
+}
 
 TEST(Waits, PageLockedCopiesAreNeverStaged) {
     const Waits waits = run("staging_pinned", {}, kAnyCall);
@@ -150,10 +118,91 @@ TEST(Waits, PageLockedCopiesAreNeverStaged) {
 
 TEST(Waits, ACallBelowTheThresholdIsNotHeld) {
     const Waits waits = run("staging", {}, "threshold=999999");
-    EXPECT_EQ(waits.report.waits.size(), 0u) << waits.text();
+    EXPECT_EQ(waits.report.waits.size(), waits.calls(WaitCause::idle_sync) != 0 ? 1u : 0u) << waits.text();
 }
 
-// ---- Loading
+TEST(Waits, APageableDownloadWaitsForEarlierWork) {
+    const Waits waits = run("earlier_work_download", {1});
+    const WaitSlot wait = only(waits, "download", WaitCause::earlier_work, WaitEvidence::order);
+    EXPECT_TRUE(waits.is_in(wait.behind_site, "upload")) << waits.text();
+    EXPECT_TRUE(waits.stream_of(wait.stream, "new_stream")) << waits.text();
+}
+
+TEST(Waits, ALargePageableUploadWaitsForEarlierWork) {
+    const Waits waits = run("earlier_work_upload", {1});
+    const WaitSlot wait = only(waits, "upload", WaitCause::earlier_work, WaitEvidence::order);
+    EXPECT_TRUE(waits.stream_of(wait.stream, "new_stream")) << waits.text();
+}
+
+TEST(Waits, ASmallPageableUploadDoesNot) {
+    const Waits waits = run("small_upload_behind_work", {}, kAnyCall);
+    is_staged(waits, "upload");
+}
+
+TEST(Waits, ASmallPageableUploadWaitsWhenThereIsNoRoomToStageIt) {
+    const Waits waits = run("staging_full", {1});
+    const auto found = waits.of("upload");
+    EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](const WaitSlot& wait) {
+        return wait.cause == WaitCause::earlier_work && wait.evidence == WaitEvidence::call && wait.calls >= 1;
+    })) << waits.text();
+}
+
+TEST(Waits, A4_EachThreadsSmallDownloadsAreWaits) {
+    const Waits waits = run("A4", {8});
+    const auto found = waits.of("download_to_stack");
+    std::set<std::uint32_t> threads;
+    for (const WaitSlot& wait : found) {
+        threads.insert(wait.thread);
+        EXPECT_EQ(wait.cause, WaitCause::earlier_work);
+        EXPECT_EQ(wait.evidence, WaitEvidence::order);
+        EXPECT_EQ(wait.calls, 1u);
+    }
+    EXPECT_EQ(threads.size(), 8u) << waits.text();
+}
+
+TEST(Waits, S2_AStagedUploadDoesNotWaitForTheHostFunctionBeforeIt) {
+    const Waits waits = run("S2", {}, kAnyCall);
+    EXPECT_EQ(waits.out, "the old data was uploaded\n");
+    is_staged(waits, "upload");
+}
+
+// ---- Releases
+
+TEST(Waits, E1_ReleasesWaitForAnotherStream) {
+    const Waits waits = run("E1", {1, 1, 1});
+    for (const char* function : {"release_pinned", "release_device", "unregister"}) {
+        const WaitSlot wait = only(waits, function, WaitCause::device_wide, WaitEvidence::order);
+        EXPECT_TRUE(waits.stream_of(wait.stream, "new_stream")) << function << "\n" << waits.text();
+    }
+}
+
+TEST(Waits, E1_ReleasesOfAnIdleDeviceWaitForNothing) {
+    const Waits waits = run("releases_idle", {}, kAnyCall);
+    EXPECT_EQ(waits.calls(WaitCause::device_wide), 0u) << waits.text();
+    only(waits, "release_pinned", WaitCause::pinning, WaitEvidence::order);
+    only(waits, "unregister", WaitCause::pinning, WaitEvidence::order);
+}
+
+// ---- Queues and loading
+
+TEST(Waits, Q1_ALaunchWaitsForAFullQueue) {
+    const Waits waits = run("Q1", {1});
+    const auto found = waits.of("launch_work");
+    const auto full = std::find_if(found.begin(), found.end(),
+                                   [](const WaitSlot& wait) { return wait.cause == WaitCause::queue_full; });
+    ASSERT_NE(full, found.end()) << waits.text();
+    EXPECT_EQ(full->evidence, WaitEvidence::order);
+    EXPECT_GE(full->items, 1021u);
+    EXPECT_LE(full->items, 1501u);
+    EXPECT_TRUE(waits.stream_of(full->stream, "new_stream")) << waits.text();
+    const SiteRecord& site = waits.report.sites.at(full->site).record;
+    EXPECT_EQ(site.kind, SiteKind::launch);
+}
+
+TEST(Waits, Q1_FewerLaunchesFillNoQueue) {
+    const Waits waits = run("queue_not_full", {}, kAnyCall);
+    EXPECT_EQ(waits.calls(WaitCause::queue_full), 0u) << waits.text();
+}
 
 TEST(Waits, Q2_TheFirstLaunchOfAKernelLoadsItAndWaitsForNothing) {
     const Waits waits = run("Q2", {}, "", {{"SIMCUDA_LOAD_US", "3000"}});
@@ -166,6 +215,60 @@ TEST(Waits, Q2_TheFirstLaunchOfAKernelLoadsItAndWaitsForNothing) {
         }
         EXPECT_EQ(loads, 1u) << function << "\n" << waits.text();
     }
+}
+
+// ---- The legacy default stream
+
+TEST(Waits, E3_ACopyInTheLegacyStreamWaitsForTheUsersStream) {
+    const Waits waits = run("E3_legacy", {1});
+    const WaitSlot wait = only(waits, "library_download", WaitCause::legacy_stream, WaitEvidence::order);
+    EXPECT_TRUE(waits.stream_of(wait.stream, "new_blocking_stream")) << waits.text();
+}
+
+TEST(Waits, E3_ANonBlockingStreamDoesNotHoldIt) {
+    const Waits waits = run("legacy_non_blocking", {}, kAnyCall);
+    only(waits, "library_download", WaitCause::staging, WaitEvidence::order);
+}
+
+TEST(Waits, AWaitForTheLegacyStreamIsOneForTheBlockingStreams) {
+    const Waits waits = run("legacy_wait", {1});
+    const WaitSlot wait = only(waits, "wait_for", WaitCause::legacy_stream, WaitEvidence::order);
+    EXPECT_TRUE(waits.stream_of(wait.stream, "new_blocking_stream")) << waits.text();
+}
+
+// ---- Copies that wait whatever is page-locked
+
+TEST(Waits, ACopyOfManagedMemoryWaits) {
+    only(run("managed", {1}), "upload", WaitCause::managed, WaitEvidence::order);
+}
+
+TEST(Waits, ASynchronousCopyIsOne) {
+    only(run("synchronous_copy", {1}), "synchronous_download", WaitCause::synchronous_copy, WaitEvidence::order);
+}
+
+TEST(Waits, E4_ACopyBetweenHostBuffersWaitsForTheDevice) {
+    only(run("E4", {1}), "copy_on_host", WaitCause::host_to_host, WaitEvidence::order);
+}
+
+// ---- Waits
+
+TEST(Waits, E3_WaitsForAnIdleStreamAreCountedHoweverShort) {
+    const Waits waits = run("E3_idle", {}, "threshold=999999");
+    const auto found = waits.of("wait_for");
+    ASSERT_EQ(found.size(), 1u) << waits.text();
+    EXPECT_EQ(found[0].cause, WaitCause::idle_sync);
+    EXPECT_EQ(found[0].evidence, WaitEvidence::order);
+    EXPECT_EQ(found[0].calls, 100u);
+    EXPECT_TRUE(waits.stream_of(found[0].stream, "new_stream")) << waits.text();
+}
+
+TEST(Waits, AWaitForWorkIsWhatTheProgramAskedFor) {
+    only(run("requested_wait", {1}), "wait_for", WaitCause::requested, WaitEvidence::order);
+}
+
+TEST(Waits, NeededWaitsAndQueriesAreNotIdle) {
+    const Waits waits = run("needed_waits");
+    EXPECT_EQ(waits.calls(WaitCause::idle_sync), 0u) << waits.text();
 }
 
 // ---- Costs
@@ -187,7 +290,7 @@ TEST(Waits, AllocatingManagedMemoryLocksNoPages) {
 // ---- Another thread's call
 
 TEST(Waits, ACopyWaitsForTheLockOfAnotherThreadsRelease) {
-    const Waits waits = run("beside_release", {1, 2}, "", {{"SIMCUDA_DRIVER_LOCK", "1"}});
+    const Waits waits = run("beside_release", {1, 2});
     const auto found = waits.of("upload");
     const auto lock = std::ranges::find_if(found, [](const WaitSlot& wait) { return wait.cause == WaitCause::lock; });
     ASSERT_NE(lock, found.end()) << waits.text();
@@ -200,7 +303,21 @@ TEST(Waits, AThreadThatOnlyWaitsHoldsNoLock) {
     EXPECT_EQ(waits.calls(WaitCause::lock), 0u) << waits.text();
 }
 
-// ---- Sizes
+// ---- What a wait delays, and sizes
+
+TEST(Waits, WorkThatThePausedThreadIssuesNextWasDelayed) {
+    const Waits waits = run("delays", {1});
+    const WaitSlot wait = only(waits, "download", WaitCause::earlier_work, WaitEvidence::order);
+    std::set<std::uint64_t> handles;
+    for (const std::uint32_t id : wait.delayed_streams) {
+        if (id != 0) {
+            ASSERT_TRUE(waits.report.streams.contains(id));
+            EXPECT_NE(id, wait.stream);
+            handles.insert(waits.report.streams.at(id).handle);
+        }
+    }
+    EXPECT_EQ(handles.size(), 2u) << waits.text();  // the third stream's copy came after a wait
+}
 
 TEST(Waits, OneLineIsCountedApartBySize) {
     const Waits waits = run("sizes");

@@ -88,7 +88,7 @@ struct Told {
 };
 
 TEST(Scenario, AReleaseBehindAKernelAndACopyBesideItAreHiddenWaits) {
-    const Told told("beside_release", {1, 2}, {{"SIMCUDA_DRIVER_LOCK", "1"}});
+    const Told told("beside_release", {1, 2});
     const Finding* const release = told.wait(WaitCause::device_wide, "release_pinned");
     ASSERT_NE(release, nullptr) << told.screen;
     EXPECT_EQ(release->rule, Rule::hidden_wait);
@@ -113,6 +113,58 @@ TEST(Scenario, WhatTheProgramAskedForAndWhatItCostsAreNoHiddenWaits) {
     EXPECT_EQ(cost.waits(WaitCause::pinning), 0u) << cost.screen;
     EXPECT_GE(plain_times(cost.loaded.capture, cost.origins).pinning.calls, 2u) << cost.screen;
     EXPECT_NE(cost.screen.find("\nCosts "), std::string::npos) << cost.screen;
+}
+
+// What was in front of a call is named, with its stream.
+TEST(Scenario, E1_ReleasesSayWhichStreamTheyWaitedFor) {
+    const Told told("E1", {1, 1, 1});
+    for (const char* function : {"release_pinned", "release_device", "unregister"}) {
+        const Finding* const release = told.wait(WaitCause::device_wide, function);
+        ASSERT_NE(release, nullptr) << function << "\n" << told.screen;
+        EXPECT_FALSE(release->presumed);
+        EXPECT_NE(release->why.find("created at "), std::string::npos) << release->why;
+    }
+    EXPECT_EQ(told.judgement.verdict, Verdict::pass) << told.screen;
+    const Told idle("releases_idle", {}, {}, "threshold=1");
+    EXPECT_EQ(idle.waits(WaitCause::device_wide), 0u) << idle.screen;
+}
+
+TEST(Scenario, Q1_AFullQueueIsTold) {
+    const Told told("Q1", {1});
+    const Finding* const launch = told.wait(WaitCause::queue_full, "launch_work");
+    ASSERT_NE(launch, nullptr) << told.screen;
+    EXPECT_GE(launch->held_ns, kSecond);
+    EXPECT_NE(launch->why.find("was full"), std::string::npos) << launch->why;
+    EXPECT_NE(launch->why.find("created at "), std::string::npos) << launch->why;
+    EXPECT_EQ(told.judgement.verdict, Verdict::pass) << told.screen;
+    EXPECT_EQ(Told("queue_not_full", {}, {}, "threshold=1").waits(WaitCause::queue_full), 0u);
+}
+
+TEST(Scenario, E3_TheLegacyStreamIsNamedAndIdleWaitsAreCounted) {
+    const Told told("E3_legacy", {1});
+    const auto copy = std::ranges::find(told.findings, Rule::pageable_async_copy, &Finding::rule);
+    ASSERT_NE(copy, told.findings.end()) << told.screen;
+    EXPECT_GE(copy->held_ns, kSecond);
+    EXPECT_NE(copy->why.find("the legacy default stream"), std::string::npos) << copy->why;
+    EXPECT_NE(copy->why.find("created at "), std::string::npos) << copy->why;
+    const Told idle("E3_idle");
+    EXPECT_EQ(plain_times(idle.loaded.capture, idle.origins).idle_sync.calls, 100u) << idle.screen;
+    EXPECT_NE(idle.screen.find("waited for nothing"), std::string::npos) << idle.screen;
+    const Finding* const wait = idle.wait(WaitCause::idle_sync, "wait_for");
+    ASSERT_NE(wait, nullptr) << idle.screen;
+    EXPECT_NE(wait->why.find("100 of 100 calls"), std::string::npos) << wait->why;
+    EXPECT_EQ(idle.judgement.verdict, Verdict::pass) << idle.screen;
+    EXPECT_EQ(Told("needed_waits").waits(WaitCause::idle_sync), 0u);
+}
+
+TEST(Scenario, A4_SmallDownloadsSayWhatTheyWaitedForAndWhomTheyHeldUp) {
+    const Told told("A4", {8});
+    ASSERT_FALSE(told.findings.empty()) << told.screen;
+    const Finding& worst = told.findings.front();
+    EXPECT_EQ(worst.rule, Rule::pageable_async_copy);
+    EXPECT_GE(worst.held_ns, 8 * kSecond);
+    EXPECT_NE(worst.why.find("work queued before it"), std::string::npos) << worst.why;
+    EXPECT_NE(told.screen.find("Held up 8 threads"), std::string::npos) << told.screen;
 }
 
 // nvcc makes functions of a kernel that lie between the launch and the runtime.

@@ -23,6 +23,12 @@ class StreamsTest : public testing::Test {
     }
     StreamRef legacy(std::uintptr_t context = kContext) { return streams.add(context, 0, 1, 0, false, 0); }
     Ticket work(StreamRef stream) { return streams.issued(streams.begin(stream)); }
+    Ticket named_work(StreamRef stream, std::uint32_t site) {
+        const Operation operation = streams.begin(stream);
+        const Ticket ticket = streams.issued(operation);
+        Streams::name_work(operation, ticket, site);
+        return ticket;
+    }
     Ticket gate(StreamRef stream) { return streams.issued_gate(streams.begin(stream)); }
     void record(StreamRef stream, std::uintptr_t event = kEvent) {
         const Operation operation = streams.begin(stream);

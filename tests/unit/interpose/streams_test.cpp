@@ -1,5 +1,5 @@
 // What streams answer, one rule a case. Exactness over random programs is streams_oracle_test.cpp's, bounds and cost
-// are streams_bounds_test.cpp's.
+// are streams_bounds_test.cpp's, pending work is streams_pending_test.cpp's.
 #include "streams_fixture.h"
 
 namespace pincheck {
@@ -304,66 +304,6 @@ TEST_F(StreamsTest, AnEventThatOthersRecordTellsNothingAndHoldsWhoWaitsForIt) {
     EXPECT_FALSE(known(before));
     wait(stream);
     EXPECT_FALSE(armed(work(stream)));
-}
-
-// ---- Pending
-
-TEST_F(StreamsTest, PendingCountsWorkSinceTheStreamWasLastKnownComplete) {
-    const StreamRef stream = non_blocking(0x100);
-    EXPECT_FALSE(streams.pending(stream).work);
-    work(stream);
-    synchronise(stream);
-    const Ticket copy = work(stream);
-    streams.name_work(copy, 77);
-    record(stream);
-    const Ticket newest = work(stream);
-    const Pending pending = streams.pending(stream);
-    EXPECT_TRUE(pending.work);
-    EXPECT_EQ(pending.items, 2u);
-    EXPECT_EQ(pending.newest.sequence, newest.sequence);
-    EXPECT_EQ(pending.site, 77u);
-    synchronise(stream);
-    EXPECT_FALSE(streams.pending(stream).work);
-}
-
-TEST_F(StreamsTest, WaitsAndHostFunctionsAreNoWork) {
-    const StreamRef one = non_blocking(0x100);
-    const StreamRef two = non_blocking(0x200);
-    work(one);
-    record(one);
-    wait(two);
-    gate(two);
-    EXPECT_TRUE(streams.pending(two).work);
-    EXPECT_EQ(streams.pending(two).items, 0u);
-}
-
-TEST_F(StreamsTest, PendingSaysWhetherOtherStreamsHoldTheNextCall) {
-    const StreamRef stream = blocking(0x100);
-    const StreamRef default_stream = legacy();
-    EXPECT_FALSE(streams.pending(default_stream).behind);
-    work(stream);
-    EXPECT_TRUE(streams.pending(default_stream).behind);
-    EXPECT_FALSE(streams.pending(default_stream).work);
-    synchronise(stream);
-    EXPECT_FALSE(streams.pending(default_stream).behind);
-    work(default_stream);
-    EXPECT_TRUE(streams.pending(stream).behind);
-    work(non_blocking(0x200));
-    EXPECT_FALSE(streams.pending(streams.find(0, 0x200, 0)).behind);
-}
-
-TEST_F(StreamsTest, PendingOnADeviceIsThatOfAllItsContexts) {
-    const StreamRef one = non_blocking(0x100);
-    EXPECT_FALSE(streams.pending_on_device(0).work);
-    const Ticket here = work(one);
-    streams.name_work(here, 5);
-    const StreamRef elsewhere = streams.add(kOtherContext, 1, 0x200, 0, true, 0);
-    work(elsewhere);
-    EXPECT_EQ(streams.pending_on_device(0).items, 1u);
-    EXPECT_EQ(streams.pending_on_device(0).site, 5u);
-    EXPECT_EQ(streams.pending_in_context(kOtherContext).items, 1u);
-    EXPECT_EQ(streams.pending_in_context(kOtherContext).newest.stream, elsewhere.number);
-    EXPECT_FALSE(streams.pending_on_device(2).work);
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ const Case kCases[] = {
      WaitCause::staging, WaitEvidence::order},
     {"one of 4 KiB that took a millisecond found no room to be staged",
      with(upload(MemoryClass::pageable, 4096, kKernel), [](HeldCall& call) { call.host_ns = 1'000'000; }),
-     WaitCause::earlier_work, WaitEvidence::order, 77, 3},
+     WaitCause::earlier_work, WaitEvidence::call, 77, 3},
     {"host memory of a pool is staged like pageable memory", download(MemoryClass::host_pool, 4, kKernel),
      WaitCause::earlier_work, WaitEvidence::order, 77, 3},
     {"another thread's call changes nothing for a copy that waits by itself",
@@ -98,9 +98,16 @@ const Case kCases[] = {
     {"a pageable download in the legacy stream waits for the blocking streams",
      with(download(MemoryClass::pageable, 4), [](HeldCall& call) { call.joined = kOther; }), WaitCause::legacy_stream,
      WaitEvidence::order, 88, 4},
-    {"its own work comes first",
+    {"also with older work of its own",
      with(download(MemoryClass::pageable, 4, kKernel), [](HeldCall& call) { call.joined = kOther; }),
-     WaitCause::earlier_work, WaitEvidence::order, 77, 3},
+     WaitCause::legacy_stream, WaitEvidence::order, 88, 4},
+    {"and so does a graph launch that stages",
+     with(call_of(SiteKind::graph_launch, kKernel),
+          [](HeldCall& call) {
+              call.stages = true;
+              call.joined = kOther;
+          }),
+     WaitCause::legacy_stream, WaitEvidence::order, 88, 4},
     {"an upload of 4 MiB waits for them too",
      with(upload(MemoryClass::pageable, 4 * kMiB), [](HeldCall& call) { call.joined = kOther; }),
      WaitCause::legacy_stream, WaitEvidence::order, 88, 4},
