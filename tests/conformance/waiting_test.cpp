@@ -211,7 +211,8 @@ TEST(LegacyDefaultStream, IsAskedAboutWithTheBlockingStreams) {
         gate.close_in(stream);
         EXPECT_FALSE(waits(gate, [&] { EXPECT_EQ(cudaStreamQuery(cudaStreamLegacy), cudaErrorNotReady); }));
         gate.close_in(stream);
-        EXPECT_TRUE(waits(gate, [&] { EXPECT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess); }, kSoon));
+        EXPECT_TRUE(waits(
+            gate, [&] { EXPECT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess); }, kSoon));
         EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
     }
     cudaGetLastError();
@@ -235,10 +236,12 @@ TEST(LegacyDefaultStream, HoldsABlockingStreamOnceSomethingCameBehindIt) {
         gate.close_in(cudaStreamLegacy);
         launch_empty(stream);
         EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
-        EXPECT_TRUE(waits(gate, [&] { EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess); }, kSoon));
+        EXPECT_TRUE(waits(
+            gate, [&] { EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess); }, kSoon));
         gate.close_in(cudaStreamLegacy);
         CUDA_OK(cudaEventRecord(event, stream));
-        EXPECT_TRUE(waits(gate, [&] { EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess); }, kSoon));
+        EXPECT_TRUE(waits(
+            gate, [&] { EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess); }, kSoon));
     }
     cudaGetLastError();
     CUDA_OK(cudaEventDestroy(event));

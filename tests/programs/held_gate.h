@@ -1,8 +1,9 @@
-// The gate that holds calls in held_calls.cu, and the calls that are held by it, each a function that a report can name.
+// The gate that holds calls in held_calls.cu, and the calls that are held by it, each a function that a report can
+// name.
 //
 // A gate is a kernel that runs until the host opens it. A half whose call waits for the gate says "inside" right before
-// it, and a second thread opens the gate when a line comes on stdin: whoever runs the program can see first that the call
-// has begun. A half whose call must not wait opens the gate itself, after it.
+// it, and a second thread opens the gate when a line comes on stdin: whoever runs the program can see first that the
+// call has begun. A half whose call must not wait opens the gate itself, after it.
 #pragma once
 
 #include <thread>
