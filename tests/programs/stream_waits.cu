@@ -40,6 +40,7 @@ STREAM_WAIT(needed_after_an_older_event)
 STREAM_WAIT(needed_in_a_stream_made_anew)
 STREAM_WAIT(needed_after_a_wait_for_the_legacy_stream)
 STREAM_WAIT(needed_per_thread)
+STREAM_WAIT(needed_after_a_release)
 EVENT_WAIT(needed_behind_a_host_function)
 
 SITE cudaStream_t new_stream() {
@@ -118,6 +119,16 @@ void several_streams() {
     launch_in(two);
     CHECK(cudaStreamSynchronize(two));
     needed_after_a_wait_for_another_stream(one);
+}
+
+// E2: what releases memory waits for the device, which nobody promises: it tells nothing.
+void released_memory() {
+    const cudaStream_t stream = new_stream();
+    void* unrelated = nullptr;
+    CHECK(cudaMalloc(&unrelated, 64));
+    launch_in(stream);
+    CHECK(cudaFree(unrelated));
+    needed_after_a_release(stream);
 }
 
 void destroyed_stream() {
@@ -218,6 +229,7 @@ int main(int argc, char** argv) {
     one_stream();
     events();
     several_streams();
+    released_memory();
     destroyed_stream();
     default_streams();
     host_functions();

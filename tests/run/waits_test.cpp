@@ -1,91 +1,11 @@
-// From calls that hold the host (tests/programs/held_calls.cu) to what a reader is told of them. What is held is held
-// by a gate that opens only when the report shows the calls as begun for a second.
-#include <gtest/gtest.h>
-
-#include <time.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <map>
+// From calls that hold the host (tests/programs/held_calls.cu, and the samples) to what a reader is told of them.
 #include <set>
 #include <string>
-#include <vector>
 
-#include "analyzer/findings.h"
-#include "analyzer/hidden_waits.h"
-#include "analyzer/policy.h"
-#include "analyzer/render_text.h"
-#include "analyzer/symbolize.h"
-#include "run_command.h"
+#include "told.h"
 
 namespace pincheck::test {
 namespace {
-
-using report::WaitCause;
-
-constexpr std::uint64_t kSecond = 1'000'000'000;
-
-bool inside_for_a_second(const report::Report& report, std::size_t threads) {
-    timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    const std::uint64_t now =
-        static_cast<std::uint64_t>(time.tv_sec) * kSecond + static_cast<std::uint64_t>(time.tv_nsec);
-    return static_cast<std::size_t>(std::ranges::count_if(report.threads, [&](const report::ThreadSlot& thread) {
-               return thread.in_call_since_ns != 0 && now - thread.in_call_since_ns >= kSecond;
-           })) == threads;
-}
-
-// One half of the program, and what the analyzer makes of its report.
-struct Told {
-    // Opens each gate when so many threads are inside.
-    explicit Told(const char* half, const std::vector<std::size_t>& inside = {},
-                  std::map<std::string, std::string> environment = {}, const char* options = "") {
-        Command command;
-        command.arguments = {program_path("held_calls"), half};
-        command.environment = std::move(environment);
-        command.environment["SIMCUDA_KERNELS"] = program_path("held_calls_kernels.so");
-        command.options = options;
-        const TemporaryFolder folder;
-        Running running(command, folder.path());
-        for (const std::size_t threads : inside) {
-            EXPECT_TRUE(running.wait_for_line("inside"));
-            EXPECT_TRUE(report_becomes(
-                folder.path(), [&](const report::Report& report) { return inside_for_a_second(report, threads); }));
-            running.say("go\n");
-        }
-        const Outcome outcome = running.wait();
-        EXPECT_TRUE(outcome.exited(0)) << describe(outcome);
-        loaded = load_capture({folder.path()});
-        symbolize(loaded.capture, SymbolizeOptions());
-        findings = find(loaded.capture, origins);
-        judgement = judge(loaded, findings, {}, {});
-        ScreenOptions all;
-        all.all = true;
-        screen = first_screen(loaded, judgement, origins, all);
-    }
-    // The finding of this cause that is headed by this function; null when there is none.
-    const Finding* wait(WaitCause cause, const std::string& function) const {
-        for (const Finding& finding : findings) {
-            if (finding.cause == cause && finding.heading >= 0) {
-                const CaptureSite& site = loaded.capture.sites[finding.site - 1];
-                const SourceLine* line = shown_line(site.stack[static_cast<std::size_t>(finding.heading)], origins);
-                if (line != nullptr && line->function.find(function) != std::string::npos) {
-                    return &finding;
-                }
-            }
-        }
-        return nullptr;
-    }
-    std::size_t waits(WaitCause cause) const {
-        return static_cast<std::size_t>(std::ranges::count(findings, cause, &Finding::cause));
-    }
-
-    Origins origins;
-    LoadResult loaded;
-    std::vector<Finding> findings;
-    Judgement judgement;
-    std::string screen;
-};
 
 TEST(Scenario, AReleaseBehindAKernelAndACopyBesideItAreHiddenWaits) {
     const Told told("beside_release", {1, 2});
@@ -197,6 +117,35 @@ TEST(Scenario, PageableCopiesTellTheirWaitsThemselves) {
     const Told pinned("staging_pinned", {}, {}, "threshold=1");
     EXPECT_EQ(std::ranges::count(pinned.findings, Rule::pageable_async_copy, &Finding::rule), 0) << pinned.screen;
     EXPECT_EQ(pinned.waits(WaitCause::staging), 0u) << pinned.screen;
+}
+
+// ---- The samples say in their heads what is reported of them: the wrong half, and nothing of the right one.
+
+TEST(Scenario, Q1_QueueFullSample) {
+    const Told wrong = Told::sample("queue_full", "--run-ahead");
+    EXPECT_NE(wrong.wait(WaitCause::queue_full, "main"), nullptr) << wrong.screen;
+    EXPECT_EQ(wrong.judgement.verdict, Verdict::pass) << wrong.screen;
+    EXPECT_EQ(Told::sample("queue_full").waits(WaitCause::queue_full), 0u);
+}
+
+TEST(Scenario, E1_HiddenFreeSample) {
+    const Told wrong = Told::sample("hidden_free", "--in-loop");
+    const Finding* const release = wrong.wait(WaitCause::device_wide, "main");
+    ASSERT_NE(release, nullptr) << wrong.screen;
+    EXPECT_FALSE(release->presumed);
+    EXPECT_EQ(release->api, "cudaFreeHost");
+    EXPECT_EQ(wrong.judgement.verdict, Verdict::pass) << wrong.screen;
+    EXPECT_EQ(Told::sample("hidden_free").waits(WaitCause::device_wide), 0u);
+}
+
+TEST(Scenario, E3_DefaultStreamSample) {
+    const Told wrong = Told::sample("default_stream", "--forgot");
+    const auto copy = std::ranges::find(wrong.findings, Rule::pageable_async_copy, &Finding::rule);
+    ASSERT_NE(copy, wrong.findings.end()) << wrong.screen;
+    EXPECT_NE(copy->why.find("made without cudaStreamNonBlocking wait for each other"), std::string::npos) << copy->why;
+    const Told right = Told::sample("default_stream");
+    EXPECT_EQ(std::ranges::count(right.findings, Rule::pageable_async_copy, &Finding::rule), 0) << right.screen;
+    EXPECT_EQ(right.waits(WaitCause::legacy_stream), 0u) << right.screen;
 }
 
 }  // namespace
