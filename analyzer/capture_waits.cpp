@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "dwarf_module.h"
+
 namespace pincheck {
 namespace {
 
@@ -66,7 +68,7 @@ void add_wait(CaptureWait& wait, const WaitSlot& slot, const Report& report, con
         wait.ns_max = slot.ns_max;
         wait.stream = stream_of(slot.stream);
         wait.behind_site = reference(sites, slot.behind_site);
-        wait.kernel = kernel == nullptr ? "" : *kernel;
+        wait.kernel = kernel == nullptr ? "" : demangled(kernel->c_str());
     }
     for (const std::uint32_t id : slot.delayed_streams) {
         if (const std::uint32_t stream = stream_of(id); stream != 0) {

@@ -130,7 +130,10 @@ bool RecordReader::deliver(const DeviceWork& raw, const DeviceSink& sink) noexce
     work.call_start_ns = call.start_ns;
     work.call_end_ns = call.end_ns;
     work.queue_full_ns = queue_full_of(raw.correlation);
-    work.kernel = kernel_before(raw);
+    if (const Kernel* kernel = kernel_before(raw)) {
+        work.kernel = kernel->name;
+        work.kernel_end_ns = clock_.to_monotonic(kernel->end, 0);
+    }
     work.device_start_ns = clock_.to_monotonic(raw.device_start_ns, call.start_ns);
     work.device_end_ns = work.device_start_ns + (raw.device_end_ns - raw.device_start_ns);
     ++counts_.delivered;
@@ -149,7 +152,7 @@ std::uint64_t RecordReader::queue_full_of(std::uint32_t correlation) const noexc
     return ns;
 }
 
-const char* RecordReader::kernel_before(const DeviceWork& work) const noexcept {
+const RecordReader::Kernel* RecordReader::kernel_before(const DeviceWork& work) const noexcept {
     if (counts_.kernels == 0) {
         return nullptr;
     }
@@ -161,7 +164,7 @@ const char* RecordReader::kernel_before(const DeviceWork& work) const noexcept {
             last = &kernel;
         }
     }
-    return last != nullptr ? last->name : nullptr;
+    return last;
 }
 
 }  // namespace pincheck::cupti

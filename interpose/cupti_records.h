@@ -54,7 +54,7 @@ class RecordReader {
     void arrived(const DeviceWork& work, const DeviceSink& sink) noexcept;
     bool deliver(const DeviceWork& work, const DeviceSink& sink) noexcept;
     std::uint64_t queue_full_of(std::uint32_t correlation) const noexcept;
-    const char* kernel_before(const DeviceWork& work) const noexcept;
+    const Kernel* kernel_before(const DeviceWork& work) const noexcept;
 
     const CallTable& calls_;
     const ClockPairs& clock_;

@@ -28,6 +28,7 @@ struct DeviceWork {
     std::uint64_t queue_full_ns = 0;
     // Of the kernel that ran last before it in its stream, mangled, where cupti=full recorded it; null otherwise.
     const char* kernel = nullptr;
+    std::uint64_t kernel_end_ns = 0;
 };
 
 // Receives what CUPTI says, on the tool's thread only.

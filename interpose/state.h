@@ -21,6 +21,12 @@
 
 namespace pincheck {
 
+// A slot of a shard's waits.
+struct WaitLink {
+    report::WaitSlot* slot;
+    WaitLink* next;
+};
+
 struct Shard {
     // The facts and the caller, or in place of the caller the hash of several frames.
     struct Key {
@@ -75,6 +81,7 @@ struct Shard {
         std::uint32_t site;
     };
     IdleWait idle_wait;
+    std::atomic<WaitLink*> wait_links;   // all of `waits`, newest first, for the tool's thread
     HashTable<report::WaitSlot*> waits;  // by site, cause and evidence; only the owning thread touches it
 };
 
@@ -108,6 +115,8 @@ struct State {
     GraphBook graphs;
     KernelSet kernels;
     Streams streams;
+    Mutex wait_links_mutex;
+    ChunkArray<WaitLink, 256, 65536> wait_links;
     std::atomic<std::uint32_t> last_stream_thread{0};  // numbers threads for their default streams
     std::atomic<std::uint64_t> devices_seen{0};        // bit per ordinal
 

@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "report/image.h"
+#include "waits.h"
 
 namespace pincheck {
 
@@ -48,7 +49,27 @@ TransferSlot* Transfers::slot_of(const DeviceWork& work) noexcept {
     return slot;
 }
 
+// The copy waited in its call, and a kernel of its stream ended meanwhile, right before it.
+void Transfers::name_kernel_of(const DeviceWork& work) noexcept {
+    const std::uint64_t call_ns = work.call_end_ns - work.call_start_ns;
+    if (!is_held(state_, call_ns) || work.kernel_end_ns <= work.call_start_ns ||
+        work.kernel_end_ns > work.call_end_ns) {
+        return;
+    }
+    const Hash128 key{reinterpret_cast<std::uintptr_t>(work.kernel), 1};
+    std::uint32_t* known = kernels_.find(key);
+    if (known == nullptr && kernels_.insert(key, state_.image.add_string(work.kernel))) {
+        known = kernels_.find(key);
+    }
+    if (known != nullptr && *known != 0) {
+        name_kernel(state_, work.thread, work.site, call_ns, *known);
+    }
+}
+
 void Transfers::add(const DeviceWork& work) noexcept {
+    if (work.kernel != nullptr) {
+        name_kernel_of(work);
+    }
     TransferSlot* slot = slot_of(work);
     if (slot == nullptr) {
         state_.image.lose(report::Loss::transfers, 1, 0, now_ns());

@@ -30,10 +30,12 @@ class Transfers {
     };
 
     report::TransferSlot* slot_of(const DeviceWork& work) noexcept;
+    void name_kernel_of(const DeviceWork& work) noexcept;
     void add_call(const DeviceWork& work, report::TransferSlot& slot) noexcept;
 
     State& state_;
     HashTable<report::TransferSlot*> slots_;
+    HashTable<std::uint32_t> kernels_;  // names, by address -> string id
     Call* calls_ = nullptr;
 };
 

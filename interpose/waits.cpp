@@ -1,5 +1,7 @@
 #include "waits.h"
 
+#include <mutex>  // lock_guard
+
 #include "log.h"
 
 namespace pincheck {
@@ -8,6 +10,19 @@ namespace {
 using report::load;
 using report::store;
 using report::WaitSlot;
+
+// Without room its longest call gets no kernel's name.
+void link(State& state, Shard& shard, WaitSlot& slot) noexcept {
+    WaitLink* fresh = nullptr;
+    {
+        const std::lock_guard lock(state.wait_links_mutex);
+        fresh = state.wait_links.fresh();
+    }
+    if (fresh != nullptr) {
+        *fresh = {&slot, shard.wait_links.load(std::memory_order_relaxed)};
+        shard.wait_links.store(fresh, std::memory_order_release);
+    }
+}
 
 // The slot of that site, cause and evidence, made when there is none.
 WaitSlot* slot_of(State& state, Shard& shard, const Wait& wait) noexcept {
@@ -30,6 +45,7 @@ WaitSlot* slot_of(State& state, Shard& shard, const Wait& wait) noexcept {
             store((*known)->evidence, wait.evidence);
             store((*known)->thread, shard.slot->thread);
             store((*known)->first_ns, wait.start_ns);
+            link(state, shard, **known);
         }
     }
     return *known;
@@ -155,6 +171,26 @@ void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall
     wait.items = verdict.items;
     wait.stream = verdict.stream;
     delay_next(thread, add_wait(state, *thread.shard, wait), wait);
+}
+
+// On the tool's thread. Where the slot's thread has had a longer call meanwhile, the name is not that call's.
+void name_kernel(const State& state, std::uint32_t thread, std::uint32_t site, std::uint64_t call_ns,
+                 std::uint32_t kernel) noexcept {
+    for (const Shard* shard = state.all_shards.load(std::memory_order_acquire); shard != nullptr;
+         shard = shard->next_of_all) {
+        if (shard->slot->thread != thread) {
+            continue;
+        }
+        for (WaitLink* link = shard->wait_links.load(std::memory_order_acquire); link != nullptr; link = link->next) {
+            WaitSlot& slot = *link->slot;
+            if (slot.site == site && load(slot.ns_max) == call_ns) {
+                store(slot.kernel, kernel);
+                if (load(slot.ns_max) != call_ns) {
+                    store(slot.kernel, 0u);
+                }
+            }
+        }
+    }
 }
 
 void show_long_call(Shard& shard, std::uint64_t start_ns, std::uint64_t end_ns, std::uint32_t site) noexcept {

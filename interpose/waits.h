@@ -58,6 +58,10 @@ void note_delayed(const StreamEntry& entry) noexcept;
 void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall call, std::uint64_t start_ns,
                  std::uint64_t end_ns) noexcept;
 
+// That kernel (string id) ran during the call of `call_ns` at that site, if that is the thread's longest one there.
+void name_kernel(const State& state, std::uint32_t thread, std::uint32_t site, std::uint64_t call_ns,
+                 std::uint32_t kernel) noexcept;
+
 // ---- Long calls of other threads
 
 // The calling thread's held call is over; before it stops being shown as inside. 0: the site is not known.

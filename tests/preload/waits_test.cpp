@@ -24,7 +24,10 @@ Command command_of(const char* half, const char* options) {
     command.arguments = {program_path("held_calls"), half};
     command.environment["SIMCUDA_KERNELS"] = program_path("held_calls_kernels.so");
     // Device times are another test's.
-    command.options = *options == '\0' ? "cupti=off" : std::string(options) + ":cupti=off";
+    command.options = options;
+    if (command.options.find("cupti=") == std::string::npos) {
+        command.options += command.options.empty() ? "cupti=off" : ":cupti=off";
+    }
     command.input = "";
     return command;
 }
@@ -126,6 +129,16 @@ TEST(Waits, APageableDownloadWaitsForEarlierWork) {
     const WaitSlot wait = only(waits, "download", WaitCause::earlier_work, WaitEvidence::order);
     EXPECT_TRUE(waits.is_in(wait.behind_site, "upload")) << waits.text();
     EXPECT_TRUE(waits.stream_of(wait.stream, "new_stream")) << waits.text();
+}
+
+TEST(Waits, TheKernelThatACopyWaitedForIsNamedWhereKernelsAreRecorded) {
+    const Waits waits = run("earlier_work_download", {1}, "cupti=full");
+    const WaitSlot wait = only(waits, "download", WaitCause::earlier_work, WaitEvidence::order);
+    const std::string* kernel = waits.report.string(wait.kernel);
+    ASSERT_NE(kernel, nullptr) << waits.text();
+    EXPECT_EQ(*kernel, "_Z4holdPVi");
+    const Waits copies = run("earlier_work_download", {1}, "cupti=copies");
+    EXPECT_EQ(only(copies, "download", WaitCause::earlier_work, WaitEvidence::order).kernel, 0u);
 }
 
 TEST(Waits, ALargePageableUploadWaitsForEarlierWork) {
