@@ -79,6 +79,19 @@ class Told {
         return static_cast<std::size_t>(std::ranges::count(findings, cause, &Finding::cause));
     }
 
+    // What the screen says, wherever its lines end.
+    bool says(const std::string& words) const {
+        std::string flat;
+        for (const char c : screen) {
+            if (c != ' ' && c != '\n') {
+                flat += c;
+            } else if (!flat.ends_with(' ')) {
+                flat += ' ';
+            }
+        }
+        return flat.find(words) != std::string::npos;
+    }
+
     Origins origins;
     LoadResult loaded;
     std::vector<Finding> findings;
