@@ -69,6 +69,11 @@ struct AskedSides {
 };
 AskedSides ask_sides(const State& state, const CopyArguments& arguments, bool may_ask) noexcept;
 
+// The memory that a copy of `bytes` spans: more where it is strided.
+constexpr std::uint64_t span_or(std::uint64_t span, std::uint64_t bytes) noexcept {
+    return span != 0 ? span : bytes;
+}
+
 // Sites worth an own stack a call: what may be reported. Page-locked copies are only counted.
 bool is_offender(const report::Memory& destination, const report::Memory& source) noexcept;
 

@@ -191,21 +191,16 @@ void Streams::add_pending(const StreamEntry& entry, Pending& pending) noexcept {
 }
 
 Pending Streams::pending(StreamRef stream) noexcept {
-    Pending pending;
-    if (stream.entry == nullptr) {
-        return pending;
+    Operation next{};
+    next.entry = stream.entry;
+    if (next.entry != nullptr) {
+        next.number = stream.number;
+        next.before.own.sequence = next.entry->issued.load(std::memory_order_acquire);
+        next.before.own.epoch = next.entry->owner().begun.load(std::memory_order_acquire) + 1;
     }
-    StreamEntry& entry = *stream.entry;
-    add_pending(entry, pending);
-    if (entry.is_non_blocking()) {
-        return pending;
-    }
-    if (const StreamEntry* beside = work_beside(entry)) {
-        pending.behind = true;
-        pending.behind_site = pending_site(*beside);
-        pending.behind_stream = report_id(*beside);
-    }
-    return pending;
+    PendingThen now;
+    look_at_pending(next, now);
+    return pending_then(now);
 }
 
 // A blocking stream of the context in which something is not known complete, and was put in since that action of the
@@ -225,18 +220,6 @@ StreamEntry* Streams::blocking_work_beside(ContextEntry& context, const StreamEn
         unlist_if_idle(context, *other);
     }
     return found;
-}
-
-// See Pending::behind.
-StreamEntry* Streams::work_beside(StreamEntry& entry) noexcept {
-    StreamEntry* legacy = entry.owner().legacy.load(std::memory_order_acquire);
-    if (legacy == &entry) {
-        return blocking_work_beside(entry.owner(), entry, 0);
-    }
-    return legacy != nullptr &&
-                   legacy->issued.load(std::memory_order_relaxed) > legacy->complete.load(std::memory_order_relaxed)
-               ? legacy
-               : nullptr;
 }
 
 // A stream notes how many actions of the legacy stream had begun when something was put into it last, so that of two
@@ -322,18 +305,6 @@ Pending Streams::pending_in_context(std::uintptr_t context) noexcept {
     Pending pending;
     if (ContextEntry* entry = context_of(context)) {
         pending_in(*entry, pending);
-    }
-    return pending;
-}
-
-Pending Streams::pending_on_device(int device) noexcept {
-    Pending pending;
-    const std::uint32_t count = context_count_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        ContextEntry& context = contexts_[i];
-        if (context.handle.load() != 0 && context.device.load(std::memory_order_relaxed) == device) {
-            pending_in(context, pending);
-        }
     }
     return pending;
 }

@@ -308,7 +308,6 @@ StreamInfo Streams::info(StreamRef stream) const noexcept {
         info.context = entry.owner().handle.load(std::memory_order_relaxed);
         info.context_number = entry.owner().number.load(std::memory_order_relaxed);
         info.device = entry.owner().device.load(std::memory_order_relaxed);
-        info.report_id = report_id(entry);
     }
     return info;
 }

@@ -57,7 +57,6 @@ struct StreamInfo {
     std::uintptr_t context = 0;
     std::uint32_t context_number = 0;  // from 1, in the order in which they were met
     int device = -1;
-    std::uint32_t report_id = 0;  // see set_report_id()
 };
 
 // A call that puts something into a stream, or waits for one, from before the real call on.
@@ -178,15 +177,8 @@ class Streams {
     // copy. In the legacy stream this is an action (CUDA Driver API, "Stream synchronization behavior").
     __attribute__((always_inline)) void begin(StreamRef stream, Operation& operation) noexcept {
         StreamEntry* entry = stream.entry;
-        operation.entry = entry;
-        if (entry == nullptr) {
-            return;
-        }
-        operation.number = stream.number;
-        operation.legacy_ended = 0;
-        operation.before.own = {stream.number, entry->slot, entry->issued.load(std::memory_order_acquire), 0};
-        operation.before.legacy.stream = 0;
-        if (!entry->is_non_blocking()) {
+        start(stream, operation);
+        if (entry != nullptr && !entry->is_non_blocking()) {
             operation.legacy_changes = entry->owner().legacy_changes.load(std::memory_order_acquire);
             if (operation.legacy_changes != entry->seen_changes.load(std::memory_order_acquire)) [[unlikely]] {
                 begin_blocking(*entry, operation);
@@ -252,18 +244,10 @@ class Streams {
 
     // Before a synchronisation or query of the stream.
     __attribute__((always_inline)) void begin_wait(StreamRef stream, Operation& operation) noexcept {
-        StreamEntry* entry = stream.entry;
-        operation.entry = entry;
-        if (entry == nullptr) {
-            return;
-        }
-        operation.number = stream.number;
-        operation.legacy_ended = 0;
-        operation.before.own = {stream.number, entry->slot, entry->issued.load(std::memory_order_acquire), 0};
-        operation.before.legacy.stream = 0;
+        start(stream, operation);
         // A wait for the legacy stream covers the blocking streams, as if it were an action there.
-        if (entry->is_legacy()) [[unlikely]] {
-            operation.before.own.epoch = begin_legacy_action(entry->owner());
+        if (stream.entry != nullptr && stream.entry->is_legacy()) [[unlikely]] {
+            operation.before.own.epoch = begin_legacy_action(stream.entry->owner());
         }
     }
     Operation begin_wait(StreamRef stream) noexcept {
@@ -325,7 +309,6 @@ class Streams {
     PendingThen look_at_pending(const EventUse& use) const noexcept;
     static Pending pending_then(const PendingThen& then) noexcept;
     Pending pending_in_context(std::uintptr_t context) noexcept;
-    Pending pending_on_device(int device) noexcept;
     Losses losses() const noexcept;
 
   private:
@@ -349,6 +332,17 @@ class Streams {
     ContextEntry* context_of(std::uintptr_t handle) const noexcept;
     ContextEntry* context_or_add(std::uintptr_t handle, int device) noexcept;
     StreamEntry* at(std::uint32_t slot) const noexcept { return &entries_.at(slot); }
+
+    __attribute__((always_inline)) static void start(StreamRef stream, Operation& operation) noexcept {
+        StreamEntry* entry = stream.entry;
+        operation.entry = entry;
+        if (entry != nullptr) {
+            operation.number = stream.number;
+            operation.legacy_ended = 0;
+            operation.before.own = {stream.number, entry->slot, entry->issued.load(std::memory_order_acquire), 0};
+            operation.before.legacy.stream = 0;
+        }
+    }
 
     // stream_order.cpp
     void begin_blocking(StreamEntry& entry, Operation& operation) noexcept;
@@ -385,7 +379,6 @@ class Streams {
     // stream_questions.cpp
     static void add_pending(const StreamEntry& entry, Pending& pending) noexcept;
     static std::uint32_t pending_site(const StreamEntry& entry) noexcept;
-    StreamEntry* work_beside(StreamEntry& entry) noexcept;
     StreamEntry* blocking_work_beside(ContextEntry& context, const StreamEntry& legacy,
                                       std::uint64_t since_action) noexcept;
     void look_behind(const Operation& operation, PendingThen& then) noexcept;

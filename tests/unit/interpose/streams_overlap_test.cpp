@@ -246,7 +246,7 @@ TEST(StreamsThreads, EachKnowsWhatItsOwnWaitsPromise) {
                         wrong += !streams.is_known_complete(second);
                         break;
                 }
-                streams.pending_on_device(0);
+                streams.pending_in_context(kContext);
                 streams.stream_destroyed(handle);
             }
         });
@@ -256,7 +256,7 @@ TEST(StreamsThreads, EachKnowsWhatItsOwnWaitsPromise) {
     }
     EXPECT_EQ(wrong, 0);
     streams.learned(streams.begin_context_wait(kContext));
-    EXPECT_FALSE(streams.pending_on_device(0).work);
+    EXPECT_FALSE(streams.pending_in_context(kContext).work);
 }
 
 }  // namespace

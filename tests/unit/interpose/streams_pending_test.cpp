@@ -168,17 +168,18 @@ TEST_F(StreamsTest, AThreadsLastStreamIsOfOneObjectOnly) {
     EXPECT_FALSE(others->find(last, 0, 0x100, 0));
 }
 
-TEST_F(StreamsTest, PendingOnADeviceIsThatOfAllItsContexts) {
+TEST_F(StreamsTest, PendingInAContextIsThatOfAllItsStreams) {
     const StreamRef one = non_blocking(0x100);
-    EXPECT_FALSE(streams.pending_on_device(0).work);
+    EXPECT_FALSE(streams.pending_in_context(kContext).work);
     named_work(one, 5);
+    work(non_blocking(0x300));
     const StreamRef elsewhere = streams.add(kOtherContext, 1, 0x200, 0, true, 0);
     work(elsewhere);
-    EXPECT_EQ(streams.pending_on_device(0).items, 1u);
-    EXPECT_EQ(streams.pending_on_device(0).site, 5u);
+    EXPECT_EQ(streams.pending_in_context(kContext).items, 2u);
+    EXPECT_EQ(streams.pending_in_context(kContext).site, 5u);
     EXPECT_EQ(streams.pending_in_context(kOtherContext).items, 1u);
     EXPECT_EQ(streams.pending_in_context(kOtherContext).newest.stream, elsewhere.number);
-    EXPECT_FALSE(streams.pending_on_device(2).work);
+    EXPECT_FALSE(streams.pending_in_context(0xd0).work);
 }
 
 }  // namespace
