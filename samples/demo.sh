@@ -72,7 +72,7 @@ PYTHON
 
 if [[ $build_here -eq 1 ]]; then
     targets=(pincheck pincheck-preload samples/async_copy)
-    [[ -n $gpu ]] || targets+=(simcuda_driver simcuda_runtime samples_kernels)
+    [[ -n $gpu ]] || targets+=(simcuda samples_kernels)
     echo "Building into build/release; the first time this takes a few minutes ..."
     quietly cmake --preset release
     quietly cmake --build --preset release --parallel "$(nproc)" --target "${targets[@]}"

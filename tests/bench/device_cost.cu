@@ -1,4 +1,4 @@
-// What a copy and a launch cost the host on a real device: device_cost [ROUNDS] prints the medians over ROUNDS of the
+// What a copy and a launch cost the host on a real device: device_cost [ROUNDS] prints the means over ROUNDS of the
 // time to issue 500 of them (the queue holds about 1,000: no call waits for room), and the device memory in use.
 // device_cost.py runs it bare and under several tools in turns.
 #include <cuda_runtime.h>
@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
 
 #define CHECK(call)                                                                 \
     do {                                                                            \

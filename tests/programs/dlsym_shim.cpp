@@ -1,7 +1,7 @@
 // Another preloaded library that defines dlsym, as profilers and game overlays do. It counts the names that are neither
 // CUDA's nor what the stand-ins of the simulated device ask one another, and asks libc's own, found by its version, so
-// that a tool behind it in LD_PRELOAD is passed over; or, with DLSYM_SHIM_NEXT, the next dlsym there is. Names of its own
-// are not answered.
+// that a tool behind it in LD_PRELOAD is passed over; or, with DLSYM_SHIM_NEXT, the next dlsym there is. Names of its
+// own are not answered.
 #include <dlfcn.h>
 
 #include <atomic>

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "check_cuda.h"
+#include "new_stream.h"
 
 constexpr std::size_t kMiB = 1 << 20;
 
@@ -68,16 +69,6 @@ void opened_from_outside(Call&& call) {
     opener.join();
 }
 
-SITE cudaStream_t new_stream() {
-    cudaStream_t stream = nullptr;
-    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    return stream;
-}
-SITE cudaStream_t new_blocking_stream() {
-    cudaStream_t stream = nullptr;
-    CHECK(cudaStreamCreate(&stream));
-    return stream;
-}
 char* on_device(std::size_t bytes) {
     void* memory = nullptr;
     CHECK(cudaMalloc(&memory, bytes));

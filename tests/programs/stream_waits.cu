@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "check_cuda.h"
+#include "new_stream.h"
 
 __global__ void work() {}
 
@@ -43,16 +44,6 @@ STREAM_WAIT(needed_per_thread)
 STREAM_WAIT(needed_after_a_release)
 EVENT_WAIT(needed_behind_a_host_function)
 
-SITE cudaStream_t new_stream() {
-    cudaStream_t stream = nullptr;
-    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    return stream;
-}
-SITE cudaStream_t new_blocking_stream() {
-    cudaStream_t stream = nullptr;
-    CHECK(cudaStreamCreate(&stream));
-    return stream;
-}
 cudaEvent_t new_event(unsigned flags = cudaEventDisableTiming) {
     cudaEvent_t event = nullptr;
     CHECK(cudaEventCreateWithFlags(&event, flags));

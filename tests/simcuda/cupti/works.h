@@ -9,7 +9,8 @@ namespace simcupti {
 bool work_issued(SimcudaWork* work);
 void work_done(SimcudaWork* work);
 
-// Until each work that has ended has its record. Not from inside the program's own functions: a record may wait for them.
+// Until each work that has ended has its record. Not from inside the program's own functions: a record may wait for
+// them.
 void wait_for_records();
 
 // Records without times for everything that has not ended; its end makes no record any more

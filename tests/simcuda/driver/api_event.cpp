@@ -95,6 +95,11 @@ CUresult elapsed(float* milliseconds, const EventPtr& start, const EventPtr& end
     return CUDA_SUCCESS;
 }
 
+CUresult destroy(CUevent handle) {
+    std::lock_guard lock(machine().mutex);
+    return events().erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 }  // namespace
 
 EventPtr simcuda::find_event(CUevent handle) {
@@ -116,14 +121,8 @@ SIM_ONE(cuEventCreate, (CUevent * out, unsigned flags), {
     return CUDA_SUCCESS;
 })
 
-SIM_ONE(cuEventDestroy_v2, (CUevent handle), {
-    std::lock_guard lock(machine().mutex);
-    return events().erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-})
-SIM_ONE(cuEventDestroy, (CUevent handle), {
-    std::lock_guard lock(machine().mutex);
-    return events().erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-})
+SIM_ONE(cuEventDestroy_v2, (CUevent handle), { return destroy(handle); })
+SIM_ONE(cuEventDestroy, (CUevent handle), { return destroy(handle); })
 
 SIM_ONE(cuEventQuery, (CUevent handle), {
     const EventPtr event = find_event(handle);

@@ -31,6 +31,22 @@ CUresult host_function(const StreamPtr& stream, CUhostFn function, void* data) {
     return issue(stream, Engine::host, [function, data] { function(data); });
 }
 
+// Returns at once; work that was issued still runs (cuda.h, cuStreamDestroy).
+CUresult destroy(Context* context, CUstream handle) {
+    if (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
+        return CUDA_ERROR_INVALID_HANDLE;
+    const StreamPtr stream = find_stream(context, handle, DefaultStream::legacy);
+    if (!stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    std::lock_guard lock(machine().mutex);
+    if (stream->capture)  // a capture cannot end without its stream
+        stream->capture->invalidated = true;
+    stream->destroyed = true;
+    if (stream->queue.empty())
+        std::erase(stream->context->streams, stream);
+    return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 SIM_ONE(cuStreamCreate, (CUstream * out, unsigned flags), { return create(context, out, flags, 0); })
@@ -38,35 +54,8 @@ SIM_ONE(cuStreamCreate, (CUstream * out, unsigned flags), { return create(contex
 SIM_ONE(cuStreamCreateWithPriority, (CUstream * out, unsigned flags, int priority),
         { return create(context, out, flags, priority); })
 
-// Returns at once; work that was issued still runs (cuda.h, cuStreamDestroy).
-SIM_ONE(cuStreamDestroy_v2, (CUstream handle), {
-    if (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
-        return CUDA_ERROR_INVALID_HANDLE;
-    const StreamPtr stream = find_stream(context, handle, DefaultStream::legacy);
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    std::lock_guard lock(machine().mutex);
-    if (stream->capture)  // a capture cannot end without its stream
-        stream->capture->invalidated = true;
-    stream->destroyed = true;
-    if (stream->queue.empty())
-        std::erase(stream->context->streams, stream);
-    return CUDA_SUCCESS;
-})
-SIM_ONE(cuStreamDestroy, (CUstream handle), {
-    if (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
-        return CUDA_ERROR_INVALID_HANDLE;
-    const StreamPtr stream = find_stream(context, handle, DefaultStream::legacy);
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    std::lock_guard lock(machine().mutex);
-    if (stream->capture)  // a capture cannot end without its stream
-        stream->capture->invalidated = true;
-    stream->destroyed = true;
-    if (stream->queue.empty())
-        std::erase(stream->context->streams, stream);
-    return CUDA_SUCCESS;
-})
+SIM_ONE(cuStreamDestroy_v2, (CUstream handle), { return destroy(context, handle); })
+SIM_ONE(cuStreamDestroy, (CUstream handle), { return destroy(context, handle); })
 
 SIM_TWINS(cuStreamQuery, _ptsz, (CUstream handle), {
     const StreamPtr stream = find_stream(context, handle, meaning);

@@ -33,8 +33,8 @@ inline CUdeviceptr device_address(const void* pointer) {
     return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
-// A call's body, with a profiler told of it where there is one. In one place: a program's copy of the static runtime must
-// not be at another address than before once a profiler is there.
+// A call's body, with a profiler told of it where there is one. In one place: a program's copy of the static runtime
+// must not be at another address than before once a profiler is there.
 template <typename Body>
 cudaError_t observed(Needs needs, const char* symbol, const Body& body) {
     const SimcudaRuntimeCalls* calls = needs == Needs::nothing ? nullptr : driver_state().calls;
