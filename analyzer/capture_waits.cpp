@@ -9,6 +9,11 @@
 #include "dwarf_module.h"
 
 namespace pincheck {
+
+std::string kernel_name(const std::string& recorded) {
+    constexpr std::size_t kLongest = 256;
+    return recorded.size() <= kLongest ? demangled(recorded.c_str()) : recorded;
+}
 namespace {
 
 using namespace report;
@@ -68,7 +73,7 @@ void add_wait(CaptureWait& wait, const WaitSlot& slot, const Report& report, con
         wait.ns_max = slot.ns_max;
         wait.stream = stream_of(slot.stream);
         wait.behind_site = reference(sites, slot.behind_site);
-        wait.kernel = kernel == nullptr ? "" : demangled(kernel->c_str());
+        wait.kernel = kernel == nullptr ? "" : kernel_name(*kernel);
     }
     for (const std::uint32_t id : slot.delayed_streams) {
         if (const std::uint32_t stream = stream_of(id); stream != 0) {

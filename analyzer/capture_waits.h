@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <unordered_map>
 
 #include "capture.h"
@@ -18,5 +19,8 @@ void add_waits(Capture& capture, const report::Report& report,
 // When all reports are in and sites and processes have been put in order: the id that the site at each former position
 // has now, and the former position of each process.
 void finish_waits(Capture& capture, std::span<const std::uint32_t> site_ids, std::span<const std::size_t> processes);
+
+// Demangled, unless it is long: substitutions can make a name of a report grow exponentially.
+std::string kernel_name(const std::string& recorded);
 
 }  // namespace pincheck

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/capture.h"
+#include "analyzer/capture_waits.h"
 #include "report_test_sample.h"
 
 namespace pincheck::report::test {
@@ -181,6 +182,19 @@ TEST(CaptureWaits, keep_sizes_apart_and_add_up_the_devices_times) {
     EXPECT_EQ(transfer.before_ns, 600'000u);
     EXPECT_EQ(transfer.during_ns, 400'000u);
     EXPECT_EQ(transfer.returned_early, 8u);
+}
+
+TEST(KernelNames, are_demangled_where_that_cannot_grow_without_bounds) {
+    EXPECT_EQ(kernel_name("_Z4holdPVi"), "hold(int volatile*)");
+    EXPECT_EQ(kernel_name("main_kernel"), "main_kernel");
+    EXPECT_EQ(kernel_name(""), "");
+    // Each level names the one before twice: demangled this would be some 2^60 characters.
+    std::string hostile = "_Z1fSt4pairIiiE";
+    for (int level = 0; level < 60; ++level) {
+        const std::string before = level == 0 ? "S0_" : "S" + std::to_string(level % 10) + "_";
+        hostile += "St4pairI" + before + before + "E";
+    }
+    EXPECT_EQ(kernel_name(hostile), hostile);
 }
 
 }  // namespace
