@@ -8,6 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "capture_merge.h"
+#include "capture_races.h"
+#include "capture_reads.h"
 #include "capture_waits.h"
 
 namespace pincheck {
@@ -38,11 +41,6 @@ std::uint64_t calls_of(const CounterSlot& slot) {
     return std::accumulate(std::begin(slot.histogram), std::end(slot.histogram), std::uint64_t{0});
 }
 
-// Times of a damaged or foreign file must not wrap around.
-std::uint64_t since(std::uint64_t start, std::uint64_t time) {
-    return time > start ? time - start : 0;
-}
-
 std::string_view name_of(const ThreadSlot& thread) {
     return {thread.name,
             static_cast<std::size_t>(std::find(thread.name, thread.name + sizeof thread.name, '\0') - thread.name)};
@@ -66,7 +64,9 @@ class Merger {
         add_symbols(report, modules);
         add_counters(report, sites);
         add_memories(report, sites);
-        add_waits(capture_, report, sites);
+        const auto streams = add_waits(capture_, report, sites);
+        add_races(capture_, report, sites, streams);
+        add_reads(capture_, report, sites);
     }
 
     Capture finish() {
@@ -95,7 +95,9 @@ class Merger {
             }
         }
         capture.sites = std::move(sorted);
-        finish_waits(capture, id_at, processes);
+        const std::vector<std::uint32_t> streams = finish_waits(capture, id_at, processes);
+        finish_races(capture, id_at, streams, processes);
+        finish_reads(capture, id_at, processes);
         return std::move(capture_);
     }
 

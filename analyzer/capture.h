@@ -197,11 +197,65 @@ struct CaptureSite {
     std::uint64_t median_ns() const noexcept;
 };
 
+// Races of one rule between the same two parties, found at one level and with the same flags, over all processes.
+struct CaptureRace {
+    report::RaceRule rule{};
+    report::RaceLevel level{};
+    std::uint16_t flags = 0;       // report::RaceFlags
+    std::uint32_t copy_site = 0;   // id of the site of the copy that was in flight; never 0
+    std::uint32_t other_site = 0;  // of what used its range too early; 0: none, or an access that was not seen itself
+    std::uint64_t count = 0;
+    std::uint64_t corrupting = 0;  // of these, by the device's times: the copy was still to come or running
+    std::uint64_t latent = 0;      // of these, by the device's times: the copy had ended
+    std::uint64_t first_ns = 0;    // since the process's first CUDA call, the earliest
+    std::uint64_t last_ns = 0;
+    std::uint32_t processes = 0;
+    // Of the first:
+    std::uint32_t process = 0;      // index into Capture::processes
+    std::uint32_t pin_site = 0;     // id of the site that page-locked the host memory; 0: not, or not known
+    std::uint32_t wait_site = 0;    // of the call that told the host, too late, that the copy was complete; 0: none did
+    std::uint32_t after_site = 0;   // level watch: the access came after a call of this site …
+    std::uint32_t before_site = 0;  // … and before one of this site ended; 0: not known
+    std::uint32_t stream = 0;       // CaptureStream::id, of the copy; 0: not known
+    std::uint32_t other_stream = 0;
+    std::string call;  // system call or libc function that made the access; "": none
+    std::uint64_t address = 0;
+    std::uint64_t copy_bytes = 0;
+    std::uint64_t begin = 0;  // of the part that both use, in the copy's range
+    std::uint64_t end = 0;
+    std::uint32_t thread = 0;  // the recorder's number of the thread that made the copy
+    std::uint32_t other_thread = 0;
+    std::uint64_t graph_launches = 0;
+
+    bool has(report::RaceFlags flag) const noexcept { return (flags & flag) != 0; }
+};
+
+// Reads from memory that was requested write-combined, made at one place, over all processes. What is counted is the
+// samples that caught it.
+struct CaptureRead {
+    std::uint32_t site = 0;      // id of the site, of kind host-access; never 0
+    std::uint32_t pin_site = 0;  // of the site that allocated the memory; 0: not known
+    std::string call;            // system call or libc function that read; "": an instruction
+    std::uint64_t samples = 0;
+    std::uint64_t first_ns = 0;  // since the process's first CUDA call, the earliest
+    std::uint64_t last_ns = 0;
+    std::uint32_t processes = 0;
+    // Of the first:
+    std::uint32_t process = 0;  // index into Capture::processes
+    std::uint32_t thread = 0;   // the recorder's number; 0: of a thread that made no CUDA call
+    std::uint64_t address = 0;  // of the allocation
+    std::uint64_t bytes = 0;
+    std::uint64_t begin = 0;  // of what was read, in the allocation
+    std::uint64_t end = 0;
+};
+
 struct Capture {
     std::vector<CaptureProcess> processes;
     std::vector<CaptureModule> modules;
     std::vector<CaptureSite> sites;
     std::vector<CaptureStream> streams;  // by process, in the order in which the process used them
+    std::vector<CaptureRace> races;      // by rule, then by the ids of their sites
+    std::vector<CaptureRead> reads;      // by the ids of their sites
 
     std::uint64_t total_host_ns() const noexcept;  // in all recorded calls; a graph's copies are in its launches
 };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture_merge.h"
 #include "dwarf_module.h"
 
 namespace pincheck {
@@ -21,16 +22,6 @@ using namespace report;
 using Sites = std::unordered_map<std::uint32_t, std::size_t>;
 using Streams = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-// Times of a damaged or foreign file must not wrap around.
-std::uint64_t since(std::uint64_t start, std::uint64_t time) {
-    return time > start ? time - start : 0;
-}
-
-std::uint32_t reference(const Sites& sites, std::uint32_t id) {
-    const auto found = sites.find(id);
-    return found == sites.end() ? 0 : static_cast<std::uint32_t>(found->second + 1);
-}
-
 // The entry of a list with this key, made where there is none.
 template <class T, class Matches>
 T& entry(std::vector<T>& list, Matches matches) {
@@ -43,7 +34,7 @@ Streams add_streams(Capture& capture, const Report& report, const Sites& sites) 
     for (const auto& [id, record] : report.streams) {
         CaptureStream& stream = capture.streams.emplace_back();
         stream.process = static_cast<std::uint32_t>(capture.processes.size() - 1);
-        stream.site = reference(sites, record.site);
+        stream.site = site_in(sites, record.site);
         stream.kind = record.kind;
         stream.context = record.context;
         stream.device = record.device;
@@ -72,7 +63,7 @@ void add_wait(CaptureWait& wait, const WaitSlot& slot, const Report& report, con
         const std::string* kernel = report.string(slot.kernel);
         wait.ns_max = slot.ns_max;
         wait.stream = stream_of(slot.stream);
-        wait.behind_site = reference(sites, slot.behind_site);
+        wait.behind_site = site_in(sites, slot.behind_site);
         wait.kernel = kernel == nullptr ? "" : kernel_name(*kernel);
     }
     for (const std::uint32_t id : slot.delayed_streams) {
@@ -125,8 +116,8 @@ std::uint32_t CaptureSize::median_bucket() const noexcept {
     return kHistogramBuckets;
 }
 
-void add_waits(Capture& capture, const Report& report, const Sites& sites) {
-    const Streams streams = add_streams(capture, report, sites);
+Streams add_waits(Capture& capture, const Report& report, const Sites& sites) {
+    Streams streams = add_streams(capture, report, sites);
     std::vector<std::pair<std::size_t, std::uint32_t>> held;  // site and thread
     for (const WaitSlot& slot : report.waits) {
         const auto place = sites.find(slot.site);
@@ -166,9 +157,11 @@ void add_waits(Capture& capture, const Report& report, const Sites& sites) {
                          slot);
         }
     }
+    return streams;
 }
 
-void finish_waits(Capture& capture, std::span<const std::uint32_t> site_ids, std::span<const std::size_t> processes) {
+std::vector<std::uint32_t> finish_waits(Capture& capture, std::span<const std::uint32_t> site_ids,
+                                        std::span<const std::size_t> processes) {
     const auto site_id = [&](std::uint32_t reference) { return reference == 0 ? 0 : site_ids[reference - 1]; };
     std::vector<std::uint32_t> process_at(processes.size());
     for (std::size_t i = 0; i < processes.size(); ++i) {
@@ -207,6 +200,7 @@ void finish_waits(Capture& capture, std::span<const std::uint32_t> site_ids, std
             size.bytes_min = size.bytes_min == UINT64_MAX ? 0 : size.bytes_min;  // all calls failed
         }
     }
+    return stream_ids;
 }
 
 }  // namespace pincheck

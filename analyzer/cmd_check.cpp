@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "export.h"
 #include "look.h"
 #include "output.h"
 #include "printable.h"
@@ -14,41 +15,31 @@ namespace {
 
 struct CheckOptions {
     LookOptions look;
-    PolicyOptions policy;
     int violated = 1;
     bool quiet = false;
     bool all = false;
+    std::vector<std::string> exports;  // FORMAT=FILE
+    ExportOptions paths;
 };
-
-// "" or what is wrong with one name of --fail-on.
-std::string check_name(const std::string& name) {
-    if (name == "error" || name == "warning" || rule_by_slug(name) != nullptr) {
-        return "";
-    }
-    std::string known;
-    for (const RuleInfo& rule : rules()) {
-        known += std::string(rule.slug) + ", ";
-    }
-    return "there is no rule '" + name + "'; there are " + known + "error and warning";
-}
 
 int check(CheckOptions& options) {
     std::optional<Look> look = look_at(options.look);
     if (!look) {
         return 2;
     }
-    look->judgement = judge(look->loaded, look->findings, options.policy, {});
     // A file that could not be read is part of the question: what it would have shown is not known.
     for (const std::string& error : look->loaded.errors) {
         std::fprintf(stderr, "pincheck: %s\n", printable(error).c_str());
     }
     look->screen.checking = true;
-    look->screen.plain_numbers &= options.policy == PolicyOptions{};
     look->screen.all = options.all;
     const int status = exit_status_of(look->judgement.verdict, options.violated);
     const std::string text = options.quiet ? verdict_line(look->loaded, look->judgement, look->screen)
                                            : first_screen(look->loaded, look->judgement, look->origins, look->screen);
-    const int written = exit_status_of(write_stdout(text));
+    int written = exit_status_of(write_stdout(text));
+    for (const std::string& wanted : options.exports) {
+        written = write_export(*look, wanted, options.paths) ? written : 2;
+    }
     // The verdict is the answer; that it could not be shown must not turn a violation into something else.
     return status != 0 ? status : written;
 }
@@ -67,30 +58,28 @@ int exit_status_of(Verdict verdict, int violated) {
     return 3;
 }
 
-void add_policy_options(Verb verb, PolicyOptions& options) {
-    verb.flag("--strict", options.strict, "Gate everything: warnings, and copies of libraries and vendors too");
-    verb.flag("--allow-staged", options.allow_staged,
-              "Exempt pageable uploads up to 2 MiB that were measured not to wait");
-    verb.flag("--allow-no-cuda", options.allow_no_cuda, "A program that made no CUDA call passes");
-    verb.list("--fail-on", options.fail_on,
-              "What gates instead of the default: rules, error or warning, separated by commas", "RULE[,RULE]",
-              check_name);
-}
-
 void add_check(CommandLine& line) {
     Verb verb = line.add_verb("check", "Fail when report files show a copy that is not asynchronous");
     verb.footer(
         "Fails on errors in code of your own: asynchronous copies from or into pageable memory, and copies across the\n"
         "edge of a registration. 'pincheck explain default-gate' says whose code is whose.\n"
+        "What a team lets pass (thresholds, suppressions, a baseline, pincheck.toml): 'pincheck explain gate'.\n"
         "Several reports are judged as one: the processes of a job. A folder stands for the *.pcr files in it.\n\n"
         "Exit status: 0 pass; 1 violated; 2 wrong usage, or none of the files can be read; 3 no conclusion: no CUDA\n"
         "call, a file that cannot be read or was cut, or calls that were not recorded.");
     auto options = std::make_shared<CheckOptions>();
     verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
-    add_policy_options(verb, options->policy);
+    add_gate_options(verb, options->look.gate);
     verb.number("--exit-code", options->violated, 0, 255, "Exit status for a violation instead of 1", "N");
     verb.flag("--quiet", options->quiet, "Show the verdict in one line");
     verb.flag("--all", options->all, "List every finding, also what does not gate");
+    verb.texts("--export", options->exports,
+               "Write the findings for other programs too, as 'pincheck export' (repeatable)", "FORMAT=FILE",
+               problem_of_export);
+    add_export_options(verb, options->paths);
+    for (const char* name : {"--source-root", "--map", "--redact", "--located", "--job"}) {
+        verb.only_with(name, "--export");
+    }
     add_look_options(verb, options->look);
     verb.action([options] { return check(*options); });
 }

@@ -8,9 +8,6 @@ namespace pincheck {
 
 void add_check(CommandLine& line);
 
-// The options that decide what gates: --strict, --allow-staged, --allow-no-cuda, --fail-on.
-void add_policy_options(Verb verb, PolicyOptions& options);
-
 // Exit status of a verdict: 0, 1 (or what replaces it) or 3.
 int exit_status_of(Verdict verdict, int violated);
 

@@ -1,72 +1,58 @@
 #include "cmd_export.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 
-#include "cmd_check.h"
+#include "export.h"
 #include "look.h"
 #include "output.h"
-#include "printable.h"
-#include "render_json.h"
 
 namespace pincheck {
 namespace {
 
-struct ExportOptions {
+struct Options {
     LookOptions look;
-    PolicyOptions policy;
+    ExportOptions paths;
     std::string format = "json";
     std::string output;
 };
 
-bool write_file(const std::string& path, const std::string& text) {
-    std::FILE* file = std::fopen(path.c_str(), "we");
-    if (file == nullptr) {
-        return false;
-    }
-    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    const int error = errno;
-    const bool closed = std::fclose(file) == 0;
-    if (!written) {
-        errno = error;
-    }
-    return written && closed;
-}
-
-int export_files(const ExportOptions& options) {
-    std::optional<Look> look = look_at(options.look);
+int export_files(const Options& options) {
+    const std::optional<Look> look = look_at(options.look);
     if (!look) {
         return 2;
     }
-    look->judgement = judge(look->loaded, look->findings, options.policy, {});
-    const std::string text = render_json(look->loaded, look->judgement, look->origins) + '\n';
+    const std::string text = export_text(*look, options.format, options.paths);
     if (options.output.empty() || options.output == "-") {
         return exit_status_of(write_stdout(text));
     }
-    if (!write_file(options.output, text)) {
-        std::fprintf(stderr, "pincheck: cannot write %s: %s; name another file with --output\n",
-                     printable(options.output).c_str(), std::strerror(errno));
-        return 2;
-    }
-    return 0;
+    return write_file(options.output, text, "--output") ? 0 : 2;
 }
 
 }  // namespace
 
 void add_export(CommandLine& line) {
-    Verb verb = line.add_verb("export", "Write what report files show as JSON");
+    Verb verb = line.add_verb("export", "Write what report files show for other programs: JSON, SARIF, JUnit, …");
     verb.footer(
-        "The schema has a number (\"schema\": 1) and is documented in analyzer/json_schema.md.\n"
-        "The verdict is in it and does not change the exit status; 'pincheck check' fails where it is \"violated\".\n\n"
+        "json         everything; the schema has a number (\"schema\": 1) and is in analyzer/json_schema.md\n"
+        "sarif        SARIF 2.1.0 for code scanning; for GitHub's with --located\n"
+        "junit        a test case for each rule, for test reports\n"
+        "github       annotations of GitHub Actions (::error file=…), at most ten of a level\n"
+        "markdown     a summary, for example for $GITHUB_STEP_SUMMARY\n"
+        "jsonl        a flat JSON object a line (job, findings, sites, processes) for DuckDB, Spark, pandas\n"
+        "openmetrics  gauges of the job, without a label for each site or process\n\n"
+        "Paths are relative to --source-root; json and jsonl have them as they were compiled, unless --source-root,\n"
+        "--map or --redact is given. The verdict is in all of them and does not change the exit status; 'pincheck "
+        "check'\n"
+        "fails where it is \"violated\", and writes the same with --export.\n\n"
         "Exit status: 0 written; 2 wrong usage, none of the files can be read, or the output cannot be written.");
-    auto options = std::make_shared<ExportOptions>();
+    auto options = std::make_shared<Options>();
     verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
-    verb.choice("--format", options->format, {"json"}, "json");
+    verb.choice("--format", options->format, export_formats(),
+                "json, sarif, junit, github, markdown, jsonl or openmetrics", "FORMAT");
     verb.text("-o,--output", options->output, "Write here instead of to standard output", "FILE");
-    add_policy_options(verb, options->policy);
+    add_export_options(verb, options->paths);
+    add_gate_options(verb, options->look.gate);
     add_look_options(verb, options->look);
     verb.action([options] { return export_files(*options); });
 }

@@ -23,6 +23,7 @@ void add_report(CommandLine& line) {
     verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
     verb.flag("--all", options->all, "List every finding, also what does not gate");
     verb.flag("--by-size", options->by_size, "Show pageable against page-locked copies by size instead");
+    add_config_options(verb, options->look.gate);
     add_look_options(verb, options->look);
     verb.action([options] {
         std::optional<Look> look = look_at(options->look);

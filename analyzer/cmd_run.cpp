@@ -12,6 +12,7 @@
 #include "cmd_check.h"
 #include "descendants.h"
 #include "driver_watch.h"
+#include "gate_options.h"
 #include "hints.h"
 #include "job.h"
 #include "launcher.h"
@@ -30,6 +31,7 @@ struct RunOptions {
     std::string output;
     std::vector<std::pair<std::string, std::string>> preload_flags;
     SummaryOptions summary;
+    GateOptions gate;
     std::string origins_file;
     int violated_status = 1;
 };
@@ -103,7 +105,9 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
             "run needs a program: pincheck run [options] -- program arguments; see 'pincheck run --help'");
     }
     const char* users = std::getenv("PINCHECK_OPTIONS");
-    const MergedOptions merged = merge_options(users != nullptr ? users : "", options.preload_flags);
+    // A gate judges the same copies in every run, however fast the machine is.
+    const std::string defaults = options.summary.checking ? "sample=count:" : "";
+    const MergedOptions merged = merge_options(defaults + (users != nullptr ? users : ""), options.preload_flags);
     if (!merged.error.empty()) {
         return wrong_usage(merged.error);
     }
@@ -114,6 +118,12 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
         }
         options.summary.more_origins = true;
     }
+    const Gate gate = read_gate(options.gate);
+    if (!gate.error.empty()) {
+        return wrong_usage(printable(gate.error));
+    }
+    options.summary.policy = gate.policy;
+    options.summary.plain_policy = gate.plain;
     const FoundLibrary library = find_library();
     if (!library.error.empty()) {
         return wrong_usage(library.error);
@@ -122,7 +132,12 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
     if (!preload_path.error().empty()) {
         return wrong_usage(preload_path.error());
     }
-    const std::string rank = rank_of_environment();
+    const FoundLibrary trap = merged.traps ? find_trap_library(preload_path.path()) : FoundLibrary{};
+    if (!trap.error.empty()) {
+        return wrong_usage(trap.error);
+    }
+    const report::JobRank job_rank = rank_of_environment();
+    const std::string rank = job_rank.text == nullptr ? "" : job_rank.text;
     const JobFolder folder(options.output, command.front(), rank);
     if (!folder.error().empty()) {
         return wrong_usage(folder.error());
@@ -142,7 +157,7 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
     const Target target = inspect_target(command);
     std::optional<Preload> preload;
     if (target.kind != TargetKind::musl && target.kind != TargetKind::foreign) {
-        preload = Preload{preload_path.path(), target.address_sanitizer(),
+        preload = Preload{preload_path.path(), trap.path, target.address_sanitizer(),
                           merged.text + (merged.text.empty() ? "" : ":") + folder.output_option()};
     }
     const DriverWatch driver;
@@ -168,7 +183,8 @@ int run_job(RunOptions& options, const std::vector<std::string>& command) {
     seen.still_running = descendants.still_using_cuda();
     seen.target = hint_about_target(target, command);
     seen.launcher = hint_about_launcher(command);
-    seen.one_line = options.summary.quiet || (!rank.empty() && rank.find_first_not_of('0') != std::string::npos);
+    seen.one_line = options.summary.quiet ||
+                    (!job_rank.own_output && !rank.empty() && rank.find_first_not_of('0') != std::string::npos);
     seen.ending = failed_ending(ending.status);
     if (seen.reports.empty()) {
         folder.remove_if_empty();
@@ -196,7 +212,7 @@ void add_options(Verb verb, RunOptions& options) {
     verb.number("--exit-code", options.violated_status, 0, 255,
                 "Exit status when something gated is found, instead of 1", "N");
     verb.only_with("--exit-code", "--check");
-    add_policy_options(verb, options.summary.policy);
+    add_gate_options(verb, options.gate);
 
     verb.text("--origins", options.origins_file, "More patterns of library, vendor and system files (JSON)", "FILE");
     verb.texts("--debug-dir", options.summary.symbols.debug_directories,

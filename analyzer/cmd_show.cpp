@@ -11,6 +11,7 @@
 #include "printable.h"
 #include "render_text_layout.h"
 #include "render_text_parts.h"
+#include "suppression.h"
 
 namespace pincheck {
 namespace {
@@ -45,7 +46,29 @@ std::string amount(std::size_t count, const char* what, const char* first) {
                         : fmt::format("has {}s {}1 to {}{}", what, first, first, count);
 }
 
-int show(const std::string& text, const LookOptions& options) {
+// What gates, then what does not: as the screen numbers them.
+std::vector<Finding> numbered(const Judgement& judgement) {
+    std::vector<Finding> findings = judgement.gated;
+    findings.insert(findings.end(), judgement.not_gated.begin(), judgement.not_gated.end());
+    return findings;
+}
+
+// Rows for one finding, or for all of a site.
+int show_suppression(const Look& look, const std::vector<Finding>& findings, const Wanted& wanted) {
+    std::string rows;
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+        const bool is_wanted = wanted.site ? findings[i].site == wanted.number : i + 1 == wanted.number;
+        if (is_wanted) {
+            rows += (rows.empty() ? "" : "\n") + row_for(look.loaded.capture, findings[i], look.origins);
+        }
+    }
+    if (rows.empty()) {
+        return refuse(fmt::format("site s{} has no finding to suppress", wanted.number));
+    }
+    return exit_status_of(write_stdout(rows));
+}
+
+int show(const std::string& text, const LookOptions& options, bool suppression) {
     const std::optional<Wanted> wanted = parse_wanted(text);
     if (!wanted) {
         return refuse(pincheck::quoted(text) +
@@ -56,23 +79,24 @@ int show(const std::string& text, const LookOptions& options) {
         return 2;
     }
     const Capture& capture = look->loaded.capture;
+    const std::vector<Finding> findings = numbered(look->judgement);
     std::uint32_t id = wanted->number;
     if (!wanted->site) {
-        const std::vector<Finding>& gated = look->judgement.gated;
-        const std::vector<Finding>& others = look->judgement.not_gated;
-        const std::size_t index = wanted->number - 1;
-        if (index >= gated.size() + others.size()) {
+        if (wanted->number > findings.size()) {
             return refuse(fmt::format("there is no finding {}: the report {}; 'pincheck report --all' lists them",
-                                      wanted->number, amount(gated.size() + others.size(), "finding", "")));
+                                      wanted->number, amount(findings.size(), "finding", "")));
         }
-        id = index < gated.size() ? gated[index].site : others[index - gated.size()].site;
+        id = findings[wanted->number - 1].site;
     }
     const CaptureSite* site = site_by_id(capture, id);
     if (site == nullptr) {
         return refuse(fmt::format("there is no site s{}: the report {}; 'pincheck export' lists them", id,
                                   amount(capture.sites.size(), "site", "s")));
     }
-    return exit_status_of(write_stdout(site_text(capture, *site, look->findings, look->origins, look->screen)));
+    if (suppression) {
+        return show_suppression(*look, findings, *wanted);
+    }
+    return exit_status_of(write_stdout(site_text(capture, *site, findings, look->origins, look->screen)));
 }
 
 }  // namespace
@@ -80,6 +104,7 @@ int show(const std::string& text, const LookOptions& options) {
 void add_show(CommandLine& line) {
     struct Options {
         std::string wanted;
+        bool suppression = false;
         LookOptions look;
     };
     Verb verb = line.add_verb("show", "Show one finding in full: counters, times, stack, what to do");
@@ -91,8 +116,10 @@ void add_show(CommandLine& line) {
     auto options = std::make_shared<Options>();
     verb.argument("N", options->wanted, "A finding (1) or a site (s1)", true);
     verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
+    verb.flag("--suppression", options->suppression, "Print a row for a suppression file instead");
+    add_config_options(verb, options->look.gate);
     add_look_options(verb, options->look);
-    verb.action([options] { return show(options->wanted, options->look); });
+    verb.action([options] { return show(options->wanted, options->look, options->suppression); });
 }
 
 }  // namespace pincheck

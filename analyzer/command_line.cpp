@@ -33,13 +33,23 @@ void Verb::flag(const std::string& name, bool& value, const std::string& help) {
     app_->add_flag(name, value, help);
 }
 
+void Verb::toggle(const std::string& name, std::optional<bool>& value, const std::string& help) {
+    app_->add_flag_callback(
+        "--" + name, [&value] { value = true; }, help);
+    constexpr const char* kHidden = "";
+    app_->add_flag_callback("--no-" + name, [&value] { value = false; })->group(kHidden);
+}
+
 void Verb::text(const std::string& name, std::string& value, const std::string& help, const std::string& type) {
     name_type(*app_->add_option(name, value, help), type);
 }
 
 void Verb::texts(const std::string& name, std::vector<std::string>& values, const std::string& help,
-                 const std::string& type) {
-    app_->add_option(name, values, help)->allow_extra_args(false)->type_name(type);
+                 const std::string& type, const std::function<std::string(const std::string&)>& problem_of) {
+    CLI::Option* option = app_->add_option(name, values, help)->allow_extra_args(false)->type_name(type);
+    if (problem_of) {
+        option->check(CLI::Validator([problem_of](const std::string& value) { return problem_of(value); }, "", name));
+    }
 }
 
 void Verb::list(const std::string& name, std::vector<std::string>& values, const std::string& help,

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,14 @@ class Verb {
     Verb(CLI::App& app, std::function<int()>& chosen) : app_(&app), chosen_(&chosen) {}
 
     void flag(const std::string& name, bool& value, const std::string& help);
+    // `name` is without dashes: --name, and --no-name, which the help leaves out, to undo what a file sets. The last
+    // one holds; neither: not given.
+    void toggle(const std::string& name, std::optional<bool>& value, const std::string& help);
     void text(const std::string& name, std::string& value, const std::string& help, const std::string& type = "");
-    // Repeatable, each time with one value.
+    // Repeatable, each time with one value. `problem_of`: "" or what is wrong with one of them.
     void texts(const std::string& name, std::vector<std::string>& values, const std::string& help,
-               const std::string& type);
-    // The same, and one value may be several separated by commas. `problem_of`: "" or what is wrong with one of them.
+               const std::string& type, const std::function<std::string(const std::string&)>& problem_of = nullptr);
+    // The same, and one value may be several separated by commas.
     void list(const std::string& name, std::vector<std::string>& values, const std::string& help,
               const std::string& type, const std::function<std::string(const std::string&)>& problem_of);
     void choice(const std::string& name, std::string& value, const std::vector<std::string>& allowed,

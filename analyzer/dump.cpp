@@ -217,10 +217,36 @@ class Dump {
                 site_name(t.site), t.size_class, name(t.state), t.copies, t.bytes, t.device_ns, t.device_ns_min,
                 t.device_ns_max, t.calls, t.host_ns, t.completion_ns, t.before_ns, t.during_ns, t.returned_early);
         }
+        for (const RaceSlot& r : sorted(report_.races, [](const RaceSlot& s) {
+                 return std::tuple(s.copy_site, s.rule, s.other_site, s.level, s.thread);
+             })) {
+            race(r);
+        }
+        for (const ReadSlot& r :
+             sorted(report_.reads, [](const ReadSlot& s) { return std::tuple(s.site, s.pin_site, s.call); })) {
+            line(
+                "read: site={} state={} flags={} pin_site={} call={} thread={} samples={} first_ns={} last_ns={} "
+                "address={:#x} bytes={} begin={} end={}",
+                site_name(r.site), name(r.state), (r.flags & kReadInSystemCall) != 0 ? "in-system-call" : "-",
+                site_name(r.pin_site), string(r.call), r.thread, r.samples, r.first_ns, r.last_ns, r.address, r.bytes,
+                r.begin, r.end);
+        }
         for (const LossSlot& l : sorted(report_.losses, [](const LossSlot& s) { return s.kind; })) {
             line("loss: kind={} count={} error={} first_ns={} last_ns={}", name(l.kind), l.count, l.error, l.first_ns,
                  l.last_ns);
         }
+    }
+
+    void race(const RaceSlot& r) {
+        line(
+            "race: rule={} state={} level={} flags={} copy_site={} other_site={} pin_site={} wait_site={} "
+            "after_site={} "
+            "before_site={} stream={} other_stream={} call={} count={} corrupting={} latent={} first_ns={} last_ns={} "
+            "address={:#x} copy_bytes={} begin={} end={} thread={} other_thread={} graph_launches={}",
+            name(r.rule), name(r.state), name(r.level), race_flag_names(r.flags), site_name(r.copy_site),
+            site_name(r.other_site), site_name(r.pin_site), site_name(r.wait_site), site_name(r.after_site),
+            site_name(r.before_site), r.stream, r.other_stream, string(r.call), r.count, r.corrupting, r.latent,
+            r.first_ns, r.last_ns, r.address, r.copy_bytes, r.begin, r.end, r.thread, r.other_thread, r.graph_launches);
     }
 
     void counter(const CounterSlot& slot) {

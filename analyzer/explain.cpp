@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "explain_gate.h"
+#include "explain_races.h"
 #include "explain_waits.h"
 
 namespace pincheck {
@@ -22,7 +24,7 @@ So a 4-byte download of a loss or a counter can hold a thread longer than a larg
 
 To fix it, allocate the transfer buffer page-locked, once, outside the loop: cudaMallocHost or cudaHostAlloc; cudaHostRegister for memory that another library allocated (and cudaHostUnregister before it is freed); DataLoader(pin_memory=True) with .to(device, non_blocking=True) in PyTorch. Pin transfer buffers, not data sets: page-locked memory cannot be swapped and counts against the container's limit, and pinning 64 MiB takes 20 to 40 ms.
 
-Pinning changes what the program may do next. A pageable upload has been read when the call returns, and a pageable download has arrived; a pinned copy is still running. Wait for an event or for the stream before the source is written again or the result is read. A program that reused the buffer at once was safe only because the copy was slow; pincheck does not check that yet.
+Pinning changes what the program may do next. A pageable upload has been read when the call returns, and a pageable download has arrived; a pinned copy is still running. Wait for an event or for the stream before the source is written again or the result is read. A program that reused the buffer at once was safe only because the copy was slow: where that was seen, the finding says so (see `pincheck explain relies-on-staging`).
 
 It is fine to leave alone where the copy runs once (such sites are labelled "once"), or where the call is cheap and nothing could overlap with it. If the copy is meant to block, say so: cudaMemcpy does the same work, and pincheck does not report it. --allow-staged exempts uploads that were measured not to wait.
 
@@ -61,19 +63,8 @@ There is no case in which it is fine: no byte is copied.
 
 Limits: pincheck compares the copy's range with the registrations that it saw and that the driver confirms. It does not know what the program did with the error.)";
 
-constexpr char kDefaultGate[] =
-    R"(`pincheck check` and `pincheck run --check` fail, with exit status 1, when the report holds a finding of severity error that a vendor library did not cause: pageable-async-copy and straddles-registration.
-
-Whose call it is, is decided by the file name of the module of the first frame outside CUDA and the system. Vendor libraries (NCCL, cuBLAS, cuSOLVER, cuDNN, …) and frameworks (PyTorch, CuPy, …) are known by patterns; everything else is yours. --origins FILE adds patterns.
-
-An asynchronous copy from pageable memory in your own code always gates, even when your next call waits for it: the call that does what you then mean is cudaMemcpy, and it is never reported. One that a framework makes for you gates too (.to(device, non_blocking=True) from an unpinned tensor), unless the framework waits for it at once: then it is the framework's blocking copy, copy-then-sync.
-
-Not gated, but counted on the screen and listed by `pincheck report --all`: copy-then-sync, hidden-wait, copies that vendor libraries make for themselves, and all other warnings. --strict gates all of them. A note never gates. --fail-on SLUG, or --fail-on error or warning, replaces the default. --allow-staged exempts pageable uploads that were measured not to wait.
-
-The exit status is 0 for a pass, 1 for a violation, 2 for wrong usage or a file that cannot be read, 3 for no conclusion (see `pincheck explain blind`). `pincheck run` gives the program's own status when that is not 0.)";
-
 constexpr char kBlind[] =
-    R"(A check that saw nothing must not pass. `pincheck check` and `pincheck run --check` end with "NO CONCLUSION" and exit status 3 when there is no report, when no CUDA call was recorded, when a file is damaged or cut, when calls were lost or passed by the tool, or when the memory of asynchronous copies is not known. If something that gates was seen all the same, the verdict is FAIL.
+    R"(A check that saw nothing must not pass. `pincheck check` and `pincheck run --check` end with "NO CONCLUSION" and exit status 3 when there is no report, when no CUDA call was recorded, when a file is damaged or cut, when calls were lost or passed by the tool, when a race was found and could not be kept, or when the memory of asynchronous copies is not known. If something that gates was seen all the same, the verdict is FAIL.
 
 No report usually means that the library was not loaded. LD_PRELOAD does not go through sudo, through docker run (pass it with -e and mount the library), through ssh, or through srun and mpirun unless the variable is exported to the ranks. Programs that are fully static or set-id ignore it.
 
@@ -81,7 +72,7 @@ No CUDA call: the program found no device, ended before it used one, or does not
 
 What is not seen is said in the report under "Not seen": libraries that define a CUDA function themselves, driver functions that were resolved to an address which the tool does not know, a missing libunwind (stacks then end at code without unwind tables, so sites may run together), and losses, with their number.
 
-Not seen by this version in any run: functions that are not in the list (report/entry_points.md), and buffers that are reused before their copy has finished.)";
+Not seen by this version in any run: functions that are not in the list (report/entry_points.md), and what kernels read and write.)";
 
 }  // namespace
 
@@ -97,8 +88,9 @@ const char* explain_text(Rule rule) {
             return kStraddlesRegistration;
         case Rule::hidden_wait:
             return hidden_wait_text();
+        default:
+            return race_text(rule);
     }
-    return "";
 }
 
 std::vector<ExplainTopic> explain_topics() {
@@ -107,7 +99,10 @@ std::vector<ExplainTopic> explain_topics() {
         topics.push_back({rule.slug, rule.claim, rule.explain});
     }
     std::ranges::move(wait_topics(), std::back_inserter(topics));
-    topics.push_back({"default-gate", "what makes `pincheck check` fail, and how to change it", kDefaultGate});
+    topics.push_back(
+        {"races", "buffers that are used again before their copy has finished: how that is found", races_text()});
+    topics.push_back({"default-gate", "what makes `pincheck check` fail when nothing is set", default_gate_text()});
+    topics.push_back({"gate", "thresholds, suppressions, baselines and pincheck.toml: what may pass", gate_text()});
     topics.push_back({"blind", "why a run can end without a conclusion, and what was not seen", kBlind});
     return topics;
 }

@@ -19,7 +19,7 @@ struct ExplainTopic {
     std::string text;   // as explain_text()
 };
 
-// The rules, in the order of rules(), then what is no rule: causes of waits, default-gate, blind.
+// The rules, in the order of rules(), then what is no rule: causes of waits, races, default-gate, blind.
 std::vector<ExplainTopic> explain_topics();
 
 }  // namespace pincheck

@@ -7,9 +7,11 @@
 #include <set>
 #include <tuple>
 
-#include "explain.h"
+#include "fingerprint.h"
 #include "hidden_waits.h"
+#include "races.h"
 #include "render_text_layout.h"
+#include "site_rules.h"
 #include "wait_text.h"
 
 namespace pincheck {
@@ -18,7 +20,6 @@ namespace {
 using namespace report;
 
 constexpr std::uint64_t kStagedBytes = 2u << 20;
-constexpr std::uint64_t kMillisecond = 1'000'000;
 // So many calls make "always waited for" a habit and not an accident.
 constexpr std::uint64_t kHabit = 10;
 
@@ -148,7 +149,7 @@ class Subject {
     }
 
     std::optional<Finding> pageable() {
-        if (!captured() && shares_page_tables(capture_) && stayed_quick()) {
+        if (!captured() && shares_page_tables(capture_) && stayed_quick(site_)) {
             return std::nullopt;
         }
         if (issuer_ == Origin::framework && waited_ && !captured()) {
@@ -164,11 +165,6 @@ class Subject {
             finding_.saving = saving_of(capture_, times_, site_, waited_);
         }
         return finding(Rule::pageable_async_copy, pageable_why(), pageable_fix());
-    }
-
-    bool stayed_quick() const {
-        const double bytes_ns = static_cast<double>(site_.bytes_max);  // at 1 GB/s
-        return static_cast<double>(site_.host_ns_max) < std::max(1.0 * kMillisecond, 10 * bytes_ns);
     }
 
     std::string cost() const {
@@ -237,6 +233,13 @@ class Subject {
         return with_effects(known.empty() ? presumed_why() : known);
     }
 
+    // Before all other advice: page-locking such a buffer makes a slow program a wrong one.
+    std::string pageable_fix() const {
+        return issuer_ != Origin::vendor && relies_on_staging(capture_, site_)
+                   ? staging_advice(capture_, site_, issuer_, origins_)
+                   : plain_fix();
+    }
+
     // By what is known of such calls in general.
     std::string presumed_why() const {
         if (captured()) {
@@ -283,7 +286,7 @@ class Subject {
                cost() + ".";
     }
 
-    std::string pageable_fix() const {
+    std::string plain_fix() const {
         if (issuer_ == Origin::vendor) {
             return "nothing in your code: the vendor's library copies for itself.";
         }
@@ -357,33 +360,10 @@ class Subject {
 
 }  // namespace
 
-const std::vector<RuleInfo>& rules() {
-    static const std::vector<RuleInfo> table = {
-        {Rule::pageable_async_copy, "pageable-async-copy", Severity::error,
-         "an asynchronous copy's host side is pageable: the call stages or waits",
-         explain_text(Rule::pageable_async_copy)},
-        {Rule::managed_async_copy, "managed-async-copy", Severity::warning,
-         "an asynchronous copy of managed memory waits", explain_text(Rule::managed_async_copy)},
-        {Rule::copy_then_sync, "copy-then-sync", Severity::warning,
-         "a copy that the caller waits for at once: asynchrony is not used", explain_text(Rule::copy_then_sync)},
-        {Rule::straddles_registration, "straddles-registration", Severity::error,
-         "a copy whose range is partly registered fails", explain_text(Rule::straddles_registration)},
-        {Rule::hidden_wait, "hidden-wait", Severity::warning,
-         "a call that is asynchronous, or synchronises nothing by its purpose, held the host",
-         explain_text(Rule::hidden_wait)},
-    };
-    return table;
-}
-
-const RuleInfo* rule_by_slug(const std::string& slug) {
-    const auto found = std::ranges::find_if(rules(), [&](const RuleInfo& rule) { return rule.slug == slug; });
-    return found == rules().end() ? nullptr : &*found;
-}
-
 bool stayed_staged(const CaptureSite& site) {
     // A byte a nanosecond is 1 GB/s.
     return is_transfer(site) && is_upload(site) && site.source.kind == MemoryClass::pageable &&
-           site.bytes_max <= kStagedBytes && site.host_ns_max < std::max(kMillisecond, 10 * site.bytes_max);
+           site.bytes_max <= kStagedBytes && site.host_ns_max < most_ns_without_wait(site);
 }
 
 bool in_one_burst(const Capture& capture, const CaptureSite& site) {
@@ -418,8 +398,15 @@ std::vector<Finding> find(const Capture& capture, const Origins& origins) {
         }
     }
     std::ranges::move(find_hidden_waits(capture, origins, tells_waits), std::back_inserter(findings));
-    std::ranges::stable_sort(
-        findings, {}, [](const Finding& finding) { return std::tuple(finding.once, ~finding.held_ns, finding.site); });
+    std::ranges::move(find_races(capture, origins), std::back_inserter(findings));
+    std::ranges::move(find_by_site(capture, origins), std::back_inserter(findings));
+    for (Finding& finding : findings) {
+        finding.amounts = amounts_of(capture, finding);
+        finding.identity = identity_of(capture, finding, origins);
+    }
+    std::ranges::stable_sort(findings, {}, [](const Finding& finding) {
+        return std::tuple(race_rank(finding), finding.once, ~finding.held_ns, ~finding.count, finding.site);
+    });
     return findings;
 }
 

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLibraryName = "libpincheck.so";
+constexpr const char* kTrapLibraryName = "libpincheck-trap.so";
 // The library's limit for output=, less what the pattern expands to.
 constexpr std::size_t kMaxFolder = 400;
 
@@ -81,7 +82,8 @@ std::string without_ourselves(const std::string& preload) {
     for (std::size_t begin = 0; begin < preload.size();) {
         const std::size_t end = std::min(preload.find_first_of(" :", begin), preload.size());
         const std::string entry = preload.substr(begin, end - begin);
-        if (!entry.empty() && entry.substr(entry.rfind('/') + 1) != kLibraryName) {
+        const std::string name = entry.substr(entry.rfind('/') + 1);
+        if (!entry.empty() && name != kLibraryName && name != kTrapLibraryName) {
             kept += ":" + entry;
         }
         begin = end + 1;
@@ -116,6 +118,15 @@ FoundLibrary find_library() {
         }
     }
     return {"", "libpincheck.so is missing: looked for " + printable(looked) + "; set PINCHECK_LIBRARY to its path"};
+}
+
+FoundLibrary find_trap_library(const std::string& library) {
+    const std::string path = library.substr(0, library.rfind('/') + 1) + kTrapLibraryName;
+    if (is_library(path)) {
+        return {path, ""};
+    }
+    return {"", "races=trap needs libpincheck-trap.so beside libpincheck.so, and " + printable(path) +
+                    " is not a readable file; install it, or use races=watch"};
 }
 
 PreloadPath::PreloadPath(const std::string& library) : path_(library) {
@@ -246,15 +257,8 @@ void JobFolder::remove_if_empty() const {
     }
 }
 
-std::string rank_of_environment() {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"}) {
-        const char* rank = std::getenv(name);
-        if (rank != nullptr && rank[0] != '\0' && std::strlen(rank) < 10 &&
-            std::strspn(rank, "0123456789") == std::strlen(rank)) {
-            return rank;
-        }
-    }
-    return "";
+report::JobRank rank_of_environment() {
+    return report::rank_of_job([](const char* name) { return std::getenv(name); });
 }
 
 std::vector<std::string> child_environment(const std::optional<Preload>& preload) {
@@ -272,7 +276,8 @@ std::vector<std::string> child_environment(const std::optional<Preload>& preload
     }
     if (preload) {
         const std::string first = preload->address_sanitizer.empty() ? "" : preload->address_sanitizer + ":";
-        all.push_back(std::string(kPreload) + first + preload->library + without_ourselves(before));
+        const std::string second = preload->trap_library.empty() ? "" : ":" + preload->trap_library;
+        all.push_back(std::string(kPreload) + first + preload->library + second + without_ourselves(before));
         all.push_back(std::string(kOptions) + preload->options);
     }
     return all;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "report/rank_variables.h"
+
 namespace pincheck {
 
 // libpincheck.so: $PINCHECK_LIBRARY, else beside this program in the build or install tree.
@@ -13,6 +15,8 @@ struct FoundLibrary {
     std::string error;  // one line with what was looked for
 };
 FoundLibrary find_library();
+// libpincheck-trap.so beside `library`, which races=trap takes; `error` where it is missing.
+FoundLibrary find_trap_library(const std::string& library);
 
 // A path to the library that LD_PRELOAD can hold. The variable separates by spaces and colons and expands `$`, with no
 // way to quote: a path with one of them is reached through a private link in $TMPDIR.
@@ -64,13 +68,14 @@ class JobFolder {
     bool made_ = false;
 };
 
-// Rank of this process in an MPI, Slurm or torchrun job; "" when there is none. The variables that the library reads.
-std::string rank_of_environment();
+// Rank of this process in an MPI, Slurm, Flux, torchrun or Kubernetes job, from the variables that the library reads.
+report::JobRank rank_of_environment();
 
-// Our environment with LD_PRELOAD (an address sanitizer's runtime where one is needed, the library, what was there
+// Our environment with LD_PRELOAD (an address sanitizer's runtime where one is needed, the libraries, what was there
 // before) and PINCHECK_OPTIONS. Without a library both are left as they are.
 struct Preload {
     std::string library;
+    std::string trap_library;  // "": not wanted
     std::string address_sanitizer;
     std::string options;
 };

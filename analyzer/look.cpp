@@ -49,6 +49,11 @@ std::optional<Look> look_at(const LookOptions& options) {
             return std::nullopt;
         }
     }
+    const Gate gate = read_gate(options.gate);
+    if (!gate.error.empty()) {
+        say(gate.error);
+        return std::nullopt;
+    }
     look.loaded = load_capture(options.paths);
     if (look.loaded.capture.processes.empty()) {
         say_some(look.loaded.errors);
@@ -59,10 +64,10 @@ std::optional<Look> look_at(const LookOptions& options) {
     }
     say_some(symbolize(look.loaded.capture, {options.debug_directories, options.debuginfod}));
     look.findings = find(look.loaded.capture, look.origins);
-    look.judgement = judge(look.loaded, look.findings, {}, {});
+    look.judgement = judge(look.loaded, look.findings, look.origins, gate.policy, {});
     look.screen.width = options.width != 0 ? options.width : terminal_width(STDOUT_FILENO);
     look.screen.color = wants_color(options.color, STDOUT_FILENO);
-    look.screen.plain_numbers = options.origins_file.empty();
+    look.screen.plain_numbers = options.origins_file.empty() && gate.plain;
     if (options.paths.size() == 1) {
         std::error_code error;
         const std::string& place = options.paths.front();

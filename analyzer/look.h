@@ -8,6 +8,7 @@
 #include "capture.h"
 #include "command_line.h"
 #include "findings.h"
+#include "gate_options.h"
 #include "origin.h"
 #include "policy.h"
 #include "render_text.h"
@@ -21,6 +22,7 @@ struct LookOptions {
     std::string origins_file;
     unsigned width = 0;  // 0: the terminal's
     std::string color = "auto";
+    GateOptions gate;
 };
 
 // Adds --width, --color, --debug-dir, --debuginfod and --origins.
@@ -30,7 +32,7 @@ struct Look {
     LoadResult loaded;
     Origins origins;
     std::vector<Finding> findings;
-    Judgement judgement;  // by the default policy
+    Judgement judgement;
     ScreenOptions screen;
 };
 

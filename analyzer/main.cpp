@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cmd_check.h"
+#include "cmd_diff.h"
 #include "cmd_dump.h"
 #include "cmd_explain.h"
 #include "cmd_export.h"
@@ -34,6 +35,7 @@ int run(int argc, char** argv) {
     pincheck::add_check(line);
     pincheck::add_show(line);
     pincheck::add_explain(line);
+    pincheck::add_diff(line);
     pincheck::add_dump(line);
     pincheck::add_export(line);
     pincheck::add_resolve(line);

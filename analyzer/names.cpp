@@ -72,7 +72,8 @@ std::string name(SiteKind value) {
                         {SiteKind::stream_setup, "stream-setup"},
                         {SiteKind::query, "query"},
                         {SiteKind::host_function, "host-function"},
-                        {SiteKind::module_load, "module-load"}});
+                        {SiteKind::module_load, "module-load"},
+                        {SiteKind::host_access, "host-access"}});
 }
 
 std::string name(Direction value) {
@@ -126,7 +127,10 @@ std::string name(CoverageKind value) {
                         {CoverageKind::unlisted, "unlisted"},
                         {CoverageKind::device_times, "device-times"},
                         {CoverageKind::no_device_times, "no-device-times"},
-                        {CoverageKind::some_device_times, "some-device-times"}});
+                        {CoverageKind::some_device_times, "some-device-times"},
+                        {CoverageKind::races, "races"},
+                        {CoverageKind::watched_copies, "watched-copies"},
+                        {CoverageKind::sampled_reads, "sampled-reads"}});
 }
 
 std::string name(WaitCause value) {
@@ -151,6 +155,22 @@ std::string name(WaitEvidence value) {
                 {{WaitEvidence::call, "call"}, {WaitEvidence::order, "order"}, {WaitEvidence::device, "device"}});
 }
 
+std::string name(RaceRule value) {
+    return find(value, {{RaceRule::unordered_copies, "unordered-copies"},
+                        {RaceRule::source_overwritten_in_flight, "source-overwritten-in-flight"},
+                        {RaceRule::destination_overwritten_in_flight, "destination-overwritten-in-flight"},
+                        {RaceRule::destination_read_in_flight, "destination-read-in-flight"},
+                        {RaceRule::result_never_awaited, "result-never-awaited"},
+                        {RaceRule::graph_buffer_gone, "graph-buffer-gone"},
+                        {RaceRule::released_in_flight, "released-in-flight"},
+                        {RaceRule::staged_too_early, "staged-too-early"},
+                        {RaceRule::relies_on_staging, "relies-on-staging"}});
+}
+
+std::string name(RaceLevel value) {
+    return find(value, {{RaceLevel::order, "order"}, {RaceLevel::watch, "watch"}, {RaceLevel::trap, "trap"}});
+}
+
 std::string name(RangeKind value) {
     return find(
         value, {{RangeKind::pinned, "pinned"}, {RangeKind::registered, "registered"}, {RangeKind::managed, "managed"}});
@@ -172,7 +192,12 @@ std::string name(Loss value) {
                         {Loss::waits, "waits"},
                         {Loss::transfers, "transfers"},
                         {Loss::streams, "streams"},
-                        {Loss::unseen_copies, "unseen-copies"}});
+                        {Loss::unseen_copies, "unseen-copies"},
+                        {Loss::in_flight, "in-flight"},
+                        {Loss::races, "races"},
+                        {Loss::unwatched, "unwatched"},
+                        {Loss::unsampled, "unsampled"},
+                        {Loss::reads, "reads"}});
 }
 
 std::string memory_flag_names(std::uint16_t flags) {
@@ -189,6 +214,14 @@ std::string site_flag_names(std::uint16_t flags) {
                                       {kSiteOverflow, "overflow"},
                                       {kSiteOnDriverThread, "on-driver-thread"},
                                       {kSiteInGraph, "in-graph"}};
+    return join(flags, kFlags);
+}
+
+std::string race_flag_names(std::uint16_t flags) {
+    static constexpr Flag kFlags[] = {{kRacePresumed, "presumed"},           {kRaceAtExit, "at-exit"},
+                                      {kRaceReleased, "released"},           {kRaceOnDevice, "on-device"},
+                                      {kRaceInSystemCall, "in-system-call"}, {kRaceByChecksum, "by-checksum"},
+                                      {kRaceEarlyEvent, "early-event"}};
     return join(flags, kFlags);
 }
 

@@ -21,11 +21,14 @@ std::string name(report::CoverageKind value);
 std::string name(report::RangeKind value);
 std::string name(report::WaitCause value);
 std::string name(report::WaitEvidence value);
+std::string name(report::RaceRule value);  // the rule's slug
+std::string name(report::RaceLevel value);
 std::string name(report::Loss value);
 
 // Comma-separated, "-" when there are none.
 std::string memory_flag_names(std::uint16_t flags);
 std::string site_flag_names(std::uint16_t flags);
+std::string race_flag_names(std::uint16_t flags);
 std::string stream_flag_names(std::uint8_t flags);
 std::string thread_flag_names(std::uint32_t flags);
 

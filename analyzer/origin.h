@@ -20,6 +20,8 @@ class Origins {
     // Adds patterns, which come before the built-in ones. Returns "" or what is wrong with the file.
     std::string add_file(const std::string& path);
     Origin of_path(const std::string& module_path) const;
+    // Whose a module of exactly this name is, whatever the patterns say.
+    void assume(const std::string& module_path, Origin origin) { known_[module_path] = origin; }
     Origin of(const Capture& capture, const CaptureFrame& frame) const;
 
     // Whether a function that lies in the user's own module is the static runtime's: by its name, public or internal,

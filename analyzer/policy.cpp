@@ -1,177 +1,157 @@
 #include "policy.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "names.h"
-#include "render_text_layout.h"
+#include "blind.h"
 
 namespace pincheck {
 namespace {
 
-using namespace report;
-
-bool is_gated(const Capture& capture, const Finding& finding, const PolicyOptions& options) {
-    if (options.allow_staged && finding.rule == Rule::pageable_async_copy && finding.site != 0 &&
-        finding.site <= capture.sites.size() && stayed_staged(capture.sites[finding.site - 1])) {
-        return false;
-    }
-    if (finding.severity == Severity::note || (finding.issuer == Origin::vendor && !options.strict)) {
-        return false;
-    }
-    if (options.fail_on.empty()) {
-        return options.strict || finding.severity == Severity::error;
-    }
-    const auto chosen = [&](const std::string& name) {
-        const RuleInfo* rule = rule_by_slug(name);
-        return rule != nullptr     ? rule->rule == finding.rule
-               : name == "error"   ? finding.severity == Severity::error
-               : name == "warning" ? finding.severity == Severity::warning
-                                   : false;
-    };
-    return std::ranges::any_of(options.fail_on, chosen);
+// A framework's copies are the user's to change, by what he passes to it; a race between two of its own calls is not.
+bool is_a_librarys(const Finding& finding) {
+    return finding.issuer == Origin::vendor || (!finding.races.empty() && finding.issuer == Origin::framework);
 }
 
-std::string next_step(Loss kind) {
-    switch (kind) {
-        case Loss::write_failed:
-            return "free space, or write elsewhere with PINCHECK_OPTIONS=output=…";
-        case Loss::descriptor_lost:
-            return "the program closed the report's descriptor: let it keep descriptors that it did not open";
-        case Loss::unrecorded:
-            return "run it again: calls passed while the tool started";
-        case Loss::unseen_copies:
-            return "a library reaches the driver past the tool: see 'Not seen'";
-        default:
-            return "check a shorter run";
-    }
+const char* severity_name(Severity severity) {
+    return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
 }
 
-class Reasons {
+bool is_named(const Finding& finding, const std::string& name) {
+    const RuleInfo* rule = rule_by_slug(name);
+    return rule != nullptr ? rule->rule == finding.rule : name == severity_name(finding.severity);
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+    std::string all;
+    for (const std::string& text : texts) {
+        all += (all.empty() ? "" : ",") + text;
+    }
+    return all;
+}
+
+class Judge {
   public:
-    void add(const std::string& reason) {
-        if (std::ranges::find(list_, reason) == list_.end()) {
-            list_.push_back(reason);
+    Judge(const Capture& capture, const Origins& origins, const PolicyOptions& options)
+        : capture_(capture), origins_(origins), options_(options), matched_(options.suppressions.size()) {}
+
+    // `compared`: null without a baseline.
+    Ruling rule_on(const Finding& finding, const Compared* compared) {
+        const std::optional<std::size_t> row = suppressing_row(finding);
+        Ruling ruling = selected(finding);
+        ruling.since = compared == nullptr ? Since::no_baseline : compared->since;
+        const auto pass = [&](Decision decision, std::string why) {
+            ruling.decision = decision;
+            ruling.why = std::move(why);
+        };
+        if (!gates(ruling.decision)) {
+            return ruling;
         }
+        if (options_.allow_staged && is_staged(finding)) {
+            pass(Decision::staged, "measured not to wait, and --allow-staged is given");
+        } else if (row) {
+            ruling.suppression = row;
+            pass(Decision::suppressed,
+                 "suppressed by " + place_of(options_.suppressions[*row]) + ": " + options_.suppressions[*row].reason);
+        } else if (const Threshold* threshold = threshold_of(finding)) {
+            pass(Decision::within_threshold, "within the threshold of " + limits_text(*threshold));
+        } else if (compared != nullptr && compared->since == Since::known) {
+            pass(Decision::in_baseline, compared->why);
+        } else if (compared != nullptr) {
+            ruling.why = compared->why;
+        }
+        return ruling;
     }
-    void add_process(const CaptureProcess& process) {
-        if (!process.problems.empty()) {
-            const std::size_t more = process.problems.size() - 1;
-            add(process.file + ": " + process.problems.front() +
-                (more == 0 ? "" : " (and " + counted(more, "more problem") + ": see 'pincheck dump')") +
-                "; copy it again, or run the program again");
-        }
-        for (const CaptureProcess::LossCount& loss : process.losses) {
-            if (loss.count > 0 && hides_calls(loss.kind, process.ended)) {
-                add(process.file + ": not everything was recorded (" + name(loss.kind) + ", " +
-                    counted(loss.count, "time") + "); " + next_step(loss.kind));
-            }
-        }
-        for (const CaptureProcess::Coverage& coverage : process.coverage) {
-            if (coverage.kind == CoverageKind::unknown_address) {
-                add("copies through " + coverage.text +
-                    " were not seen: the driver answered with a function that this pincheck does not know; install a "
-                    "newer one");
-            } else if (coverage.kind == CoverageKind::foreign_provider) {
-                add("copies through " + coverage.text +
-                    " were not seen: another library defines the function; run without it");
-            } else if (coverage.kind == CoverageKind::bypassed) {
-                add("CUDA calls of " + coverage.text +
-                    " were not seen: it finds functions past libpincheck.so (opened with RTLD_DEEPBIND, or another "
-                    "preloaded library answers its dlsym); run without that");
-            }
-        }
-    }
-    std::vector<std::string> take() { return std::move(list_); }
+    std::vector<std::size_t> take_matched() { return std::move(matched_); }
 
   private:
-    std::vector<std::string> list_;
-};
-
-// Asynchronous copies whose host side nobody could name: they may be pageable.
-std::uint64_t unclassified_copies(const Capture& capture) {
-    std::uint64_t copies = 0;
-    for (const CaptureSite& site : capture.sites) {
-        const bool unknown = site.direction == Direction::unknown ? site.source.kind == MemoryClass::unknown ||
-                                                                        site.destination.kind == MemoryClass::unknown
-                                                                  : site.host_memory().kind == MemoryClass::unknown;
-        if (site.kind == SiteKind::copy && site.is_async() && !site.is_captured() && unknown && site.bytes_max > 0) {
-            copies += site.calls - std::min(site.calls, site.failed);
+    Ruling selected(const Finding& finding) const {
+        if (finding.severity == Severity::note) {
+            return {Decision::note, "a note never gates", {}, {}};
         }
+        if (is_a_librarys(finding) && !options_.strict) {
+            return {Decision::library, "a library's own; --strict gates it", {}, {}};
+        }
+        if (options_.fail_on.empty()) {
+            const bool is_error = finding.severity == Severity::error;
+            return options_.strict ? Ruling{Decision::strict, "--strict gates all but notes", {}, {}}
+                   : is_error      ? Ruling{Decision::by_default, "an error", {}, {}}
+                                   : Ruling{Decision::not_selected, "a warning; --strict gates it", {}, {}};
+        }
+        const auto named =
+            std::ranges::find_if(options_.fail_on, [&](const std::string& name) { return is_named(finding, name); });
+        return named != options_.fail_on.end()
+                   ? Ruling{Decision::fail_on, "--fail-on " + *named, {}, {}}
+                   : Ruling{Decision::not_selected, "not in --fail-on " + joined(options_.fail_on), {}, {}};
     }
-    return copies;
-}
 
-std::vector<std::string> reasons_of(const LoadResult& loaded, const PolicyOptions& options,
-                                    const std::vector<std::string>& blind_reasons) {
-    const Capture& capture = loaded.capture;
-    Reasons reasons;
-    for (const std::string& reason : blind_reasons) {
-        reasons.add(reason);
+    bool is_staged(const Finding& finding) const {
+        return finding.rule == Rule::pageable_async_copy && finding.site != 0 &&
+               finding.site <= capture_.sites.size() && stayed_staged(capture_.sites[finding.site - 1]);
     }
-    for (const std::string& error : loaded.errors) {
-        reasons.add(error);
+
+    // The first that holds. All that match are counted, so that the order of rows does not make one look unused.
+    std::optional<std::size_t> suppressing_row(const Finding& finding) {
+        std::optional<std::size_t> first;
+        for (std::size_t i = 0; i < options_.suppressions.size(); ++i) {
+            const Suppression& row = options_.suppressions[i];
+            if (!matches(row, capture_, finding, origins_)) {
+                continue;
+            }
+            ++matched_[i];
+            if (!first && !is_expired(row, options_.today)) {
+                first = i;
+            }
+        }
+        return first;
     }
-    if (capture.processes.empty() && loaded.errors.empty() && blind_reasons.empty() && !options.allow_no_cuda) {
-        reasons.add(
-            "no report: the program made no CUDA call, or ran without libpincheck.so; --allow-no-cuda accepts "
-            "that");
+
+    const Threshold* threshold_of(const Finding& finding) const {
+        const auto found = std::ranges::find(options_.thresholds, finding.rule, &Threshold::rule);
+        if (found == options_.thresholds.end() || !is_within(finding.amounts, *found)) {
+            return nullptr;
+        }
+        // How long the launches of a graph were held by its copies is not measured where none was seen.
+        const bool unmeasured = finding.site != 0 && finding.site <= capture_.sites.size() &&
+                                capture_.sites[finding.site - 1].is_captured();
+        return found->held_ns && unmeasured ? nullptr : &*found;
     }
-    // First: a file that was cut explains why it has no calls.
-    for (const CaptureProcess& process : capture.processes) {
-        reasons.add_process(process);
-    }
-    const auto made_calls = [](const CaptureProcess& process) { return process.cuda_calls > 0; };
-    if (!capture.processes.empty() && std::ranges::none_of(capture.processes, made_calls) && !options.allow_no_cuda) {
-        reasons.add(
-            "no CUDA call was recorded: is there a device, and did the program get as far as using it? "
-            "--allow-no-cuda accepts that");
-    }
-    if (const std::uint64_t copies = unclassified_copies(capture); copies > 0) {
-        reasons.add("the memory of " + count_text(copies) +
-                    " asynchronous copies is not known (copied while a graph was captured, or on a driver's thread): "
-                    "allocate it page-locked before the capture, and under libpincheck.so");
-    }
-    return reasons.take();
-}
+
+    const Capture& capture_;
+    const Origins& origins_;
+    const PolicyOptions& options_;
+    std::vector<std::size_t> matched_;
+};
 
 }  // namespace
 
-bool hides_calls(Loss kind, bool ended) {
-    switch (kind) {
-        case Loss::sites:
-        case Loss::threads:
-        case Loss::counters:
-        case Loss::image_full:
-        case Loss::unrecorded:
-        case Loss::unseen_copies:
-            return true;
-        case Loss::write_failed:
-        case Loss::descriptor_lost:
-            return !ended;  // otherwise the last snapshot has everything
-        case Loss::stacks:
-        case Loss::strings:
-        case Loss::modules:
-        case Loss::ranges:
-        case Loss::not_classified:
-        case Loss::waits:
-        case Loss::transfers:
-        case Loss::streams:
-            break;
-    }
-    return false;
-}
-
-Judgement judge(const LoadResult& loaded, const std::vector<Finding>& findings, const PolicyOptions& options,
-                const std::vector<std::string>& blind_reasons) {
+Judgement judge(const LoadResult& loaded, const std::vector<Finding>& findings, const Origins& origins,
+                const PolicyOptions& options, const std::vector<std::string>& blind_reasons) {
     Judgement result;
-    for (const Finding& finding : findings) {
-        (is_gated(loaded.capture, finding, options) ? result.gated : result.not_gated).push_back(finding);
+    result.policy = options;
+    Comparison comparison;
+    if (options.baseline) {
+        comparison = compare(*options.baseline, options.worse, findings);
+        result.fixed = comparison.fixed;
     }
-    result.reasons = reasons_of(loaded, options, blind_reasons);
+    Judge judge(loaded.capture, origins, options);
+    for (std::size_t i = 0; i < findings.size(); ++i) {
+        Finding finding = findings[i];
+        finding.ruling = judge.rule_on(finding, options.baseline ? &comparison.findings[i] : nullptr);
+        (gates(finding.ruling.decision) ? result.gated : result.not_gated).push_back(std::move(finding));
+    }
+    result.matched = judge.take_matched();
+    result.reasons = reasons_for_no_conclusion(loaded, options.allow_no_cuda, blind_reasons);
     result.verdict = !result.gated.empty()    ? Verdict::violated
                      : result.reasons.empty() ? Verdict::pass
                                               : Verdict::no_conclusion;
     return result;
+}
+
+std::size_t count_of(const Judgement& judgement, Decision decision) {
+    const auto decided = [&](const Finding& finding) { return finding.ruling.decision == decision; };
+    return static_cast<std::size_t>(std::ranges::count_if(judgement.gated, decided) +
+                                    std::ranges::count_if(judgement.not_gated, decided));
 }
 
 }  // namespace pincheck

@@ -26,6 +26,15 @@ bool is_good(std::string_view key, std::string_view value) {
     if (key == "cmdline") {
         return value == "full" || value == "name";
     }
+    if (key == "races") {
+        return value == "off" || value == "order" || value == "watch" || value == "watch,pageable" || value == "trap";
+    }
+    if (key == "sample") {
+        return value == "cost" || value == "count";
+    }
+    if (key == "budget") {
+        return is_number(value, 1, 100);
+    }
     if (key == "cupti") {
         return value == "copies" || value == "full" || value == "off";
     }
@@ -69,6 +78,11 @@ const std::vector<PreloadOption>& preload_options() {
         {"exports", "on|off", "Hook calls to exported functions of the CUDA runtime and driver"},
         {"dlsym", "on|off", "Hook functions that the program looks up in the driver"},
         {"cupti", "copies|full|off", "What CUPTI records: copies, kernels too, or nothing"},
+        {"races", "off|order|watch|watch,pageable|trap",
+         "How buffers in flight are followed: not, by the order of calls, written pages too (of pageable sources as "
+         "well), each access caught"},
+        {"sample", "cost|count", "Which copies are watched: as the budget allows, or by count, the same in every run"},
+        {"budget", "1-100", "Percent of the time that watching may cost (sample=cost)"},
         {"cmdline", "full|name", "How much of the command line is recorded"},
         {"verbosity", "0|1|2", "0 silent, 1 problems, 2 also what is done"},
     };
@@ -109,6 +123,7 @@ MergedOptions merge_options(std::string_view users, const std::vector<std::pair<
     }
     for (const auto& [key, value] : all) {
         merged.text += (merged.text.empty() ? "" : ":") + key + "=" + value;
+        merged.traps = merged.traps || (key == "races" && value == "trap");
         if (key == "verbosity") {
             merged.verbosity = value.back() - '0';
         }

@@ -22,6 +22,7 @@ struct MergedOptions {
     std::string users_output;  // of the user's variable: not used, worth a line
     std::string error;         // one line; "" when all is well
     int verbosity = 1;
+    bool traps = false;  // races=trap, which takes a second library
 };
 
 // A flag comes after the user's variable and wins. Pure.

@@ -2,65 +2,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "export_names.h"
+#include "exported.h"
 #include "hidden_waits.h"
 #include "names.h"
+#include "render_json_gate.h"
+#include "render_json_races.h"
+#include "render_text.h"
 #include "symbolize.h"
 
 namespace pincheck {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const char* name_of(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::pass:
-            return "pass";
-        case Verdict::violated:
-            return "violated";
-        case Verdict::no_conclusion:
-            break;
-    }
-    return "no-conclusion";
-}
-
-const char* name_of(Severity severity) {
-    switch (severity) {
-        case Severity::error:
-            return "error";
-        case Severity::warning:
-            return "warning";
-        case Severity::note:
-            break;
-    }
-    return "note";
-}
-
-const char* name_of(Origin origin) {
-    switch (origin) {
-        case Origin::user:
-            return "user";
-        case Origin::framework:
-            return "framework";
-        case Origin::vendor:
-            return "vendor";
-        case Origin::system:
-            return "system";
-        case Origin::cuda:
-            return "cuda";
-        case Origin::tool:
-            break;
-    }
-    return "tool";
-}
-
-const char* slug_of(Rule rule) {
-    for (const RuleInfo& info : rules()) {
-        if (info.rule == rule) {
-            return info.slug;
-        }
-    }
-    return "?";
-}
 
 // "a,b" as the dump shows flags, as a list.
 Json list_of(const std::string& names) {
@@ -96,20 +50,6 @@ Json frame(const Capture& capture, const CaptureFrame& frame, const Origins& ori
             {{"function", line.function}, {"file", line.file}, {"line", line.line}, {"exact", line.exact}});
     }
     return result;
-}
-
-const char* name_of(Saving::State state) {
-    switch (state) {
-        case Saving::State::given:
-            return "given";
-        case Saving::State::withheld:
-            return "withheld";
-        case Saving::State::not_worth:
-            return "not-worth";
-        case Saving::State::none:
-            break;
-    }
-    return "none";
 }
 
 Json wait(const CaptureWait& wait) {
@@ -228,38 +168,42 @@ Json site(const Capture& capture, const CaptureSite& site, const Origins& origin
 
 Json finding(const Capture& capture, const Finding& finding, bool gated, const Origins& origins) {
     Json heading = nullptr;
-    if (finding.site != 0 && finding.site <= capture.sites.size() && finding.heading >= 0) {
-        const std::vector<CaptureFrame>& stack = capture.sites[finding.site - 1].stack;
-        const auto index = static_cast<std::size_t>(finding.heading);
-        if (index < stack.size()) {
-            heading = frame_text(capture, stack[index], shown_line(stack[index], origins));
-        }
+    if (std::string text = heading_text(capture, finding, origins); !text.empty()) {
+        heading = std::move(text);
     }
     Json cause = nullptr;
     if (finding.cause) {
         cause = name(*finding.cause);
     }
     const Saving& saving = finding.saving;
-    return {{"rule", slug_of(finding.rule)},
-            {"cause", std::move(cause)},
-            {"presumed", finding.presumed},
-            {"severity", name_of(finding.severity)},
-            {"gated", gated},
-            {"site", finding.site},
-            {"heading_frame", finding.heading},
-            {"heading", std::move(heading)},
-            {"issuer", name_of(finding.issuer)},
-            {"api", finding.api},
-            {"held_ns", finding.held_ns},
-            {"once", finding.once},
-            {"also_sites", finding.also},
-            {"why", finding.why},
-            {"fix", finding.fix},
-            {"saving",
-             {{"state", name_of(saving.state)},
-              {"ns", saving.ns},
-              {"pinned_call_ns", saving.pinned_call_ns},
-              {"text", saving.text}}}};
+    Json result = {{"rule", slug_of(finding.rule)},
+                   {"cause", std::move(cause)},
+                   {"presumed", finding.presumed},
+                   {"severity", name_of(finding.severity)},
+                   {"gated", gated},
+                   {"site", finding.site},
+                   {"heading_frame", finding.heading},
+                   {"heading", std::move(heading)},
+                   {"issuer", name_of(finding.issuer)},
+                   {"api", finding.api},
+                   {"held_ns", finding.held_ns},
+                   {"once", finding.once},
+                   {"also_sites", finding.also},
+                   {"count", finding.count},
+                   {"corrupting", finding.corrupting},
+                   {"latent", finding.latent},
+                   {"other_site", finding.other_site},
+                   {"races", finding.races},
+                   {"reads", finding.reads},
+                   {"why", finding.why},
+                   {"fix", finding.fix},
+                   {"saving",
+                    {{"state", name_of(saving.state)},
+                     {"ns", saving.ns},
+                     {"pinned_call_ns", saving.pinned_call_ns},
+                     {"text", saving.text}}}};
+    add_ruling(result, finding);
+    return result;
 }
 
 Json process(const CaptureProcess& process) {
@@ -323,13 +267,18 @@ std::string render_json(const LoadResult& loaded, const Judgement& judgement, co
     const Json json = {
         {"schema", 1},
         {"verdict", name_of(judgement.verdict)},
+        {"verdict_why", verdict_why(loaded, judgement)},
         {"reasons", judgement.reasons},
         {"counts",
          {{"processes", capture.processes.size()},
           {"sites", capture.sites.size()},
           {"gated", judgement.gated.size()},
           {"not_gated", judgement.not_gated.size()},
+          {"suppressed", count_of(judgement, Decision::suppressed)},
+          {"within_threshold", count_of(judgement, Decision::within_threshold)},
+          {"in_baseline", count_of(judgement, Decision::in_baseline)},
           {"host_ns", capture.total_host_ns()}}},
+        {"policy", policy_json(judgement)},
         {"plain_times",
          {{"pinning", plain(times.pinning)},
           {"module_loading", plain(times.module_loading)},
@@ -339,6 +288,8 @@ std::string render_json(const LoadResult& loaded, const Judgement& judgement, co
         {"findings", std::move(findings)},
         {"sites", array_of(capture.sites, [&](const CaptureSite& one) { return site(capture, one, origins); })},
         {"streams", array_of(capture.streams, stream)},
+        {"races", races_json(capture)},
+        {"reads", reads_json(capture)},
         {"processes", array_of(capture.processes, process)},
         {"errors", loaded.errors},
     };

@@ -12,6 +12,7 @@
 #include "printable.h"
 #include "render_text_coverage.h"
 #include "render_text_findings.h"
+#include "render_text_gate.h"
 #include "render_text_layout.h"
 #include "render_text_parts.h"
 #include "render_text_waits.h"
@@ -59,40 +60,6 @@ Paint verdict_paint(Verdict verdict) {
     return verdict == Verdict::pass ? Paint::good : verdict == Verdict::violated ? Paint::bad : Paint::doubt;
 }
 
-// "pageable-async-copy at 3 sites, managed-async-copy at 1 site"
-std::string gated_summary(const std::vector<Finding>& gated) {
-    std::vector<std::pair<Rule, std::size_t>> counts;
-    for (const Finding& finding : gated) {
-        const auto same = [&](const auto& count) { return count.first == finding.rule; };
-        const auto found = std::ranges::find_if(counts, same);
-        if (found == counts.end()) {
-            counts.emplace_back(finding.rule, 1);
-        } else {
-            ++found->second;
-        }
-    }
-    std::string text;
-    for (const auto& [rule, count] : counts) {
-        text += fmt::format("{}{} at {}", text.empty() ? "" : ", ", slug_of(rule), counted(count, "site"));
-    }
-    return text;
-}
-
-std::string verdict_summary(const LoadResult& loaded, const Judgement& judgement) {
-    switch (judgement.verdict) {
-        case Verdict::violated:
-            return gated_summary(judgement.gated);
-        case Verdict::pass: {
-            const Totals totals = totals_of(loaded.capture, {});
-            return totals.calls == 0 ? "no CUDA call was made"
-                                     : "nothing gated in " + counted(totals.calls, "CUDA call");
-        }
-        case Verdict::no_conclusion:
-            break;
-    }
-    return judgement.reasons.empty() ? "" : printable(judgement.reasons.front());
-}
-
 void add_verdict(Lines& lines, const LoadResult& loaded, const Judgement& judgement, const ScreenOptions& options) {
     const std::string word = verdict_word(judgement.verdict);
     const int status = judgement.verdict == Verdict::pass ? 0 : judgement.verdict == Verdict::violated ? 1 : 3;
@@ -104,7 +71,7 @@ void add_verdict(Lines& lines, const LoadResult& loaded, const Judgement& judgem
                                                 : fmt::format("({}exit 0; --check exits {})", look_only, status);
     const std::size_t indent = 10 + word.size() + 2;
     const std::string head = "pincheck: " + painted(word, verdict_paint(judgement.verdict), lines.color());
-    const std::string summary = verdict_summary(loaded, judgement);
+    const std::string summary = verdict_why(loaded, judgement);
     const bool fits = indent + columns(summary) + 2 + columns(hint) <= lines.width();
     if (fits) {
         const std::size_t gap = lines.width() - indent - columns(summary) - columns(hint);
@@ -127,46 +94,6 @@ void add_verdict(Lines& lines, const LoadResult& loaded, const Judgement& judgem
 }
 
 // ---- What ran
-
-std::string command_text(const CaptureProcess& process) {
-    std::string text;
-    for (const std::string& argument : process.command_line) {
-        text += (text.empty() ? "" : " ") + shell_word(argument);
-    }
-    return text.empty() ? printable(base_name(process.executable)) : text;
-}
-
-std::string devices_text(const Capture& capture) {
-    std::vector<std::pair<std::string, std::size_t>> names;
-    std::vector<std::string> seen;  // one device of one host, however many processes used it
-    std::uint32_t version = 0;
-    for (const CaptureProcess& process : capture.processes) {
-        for (const CaptureProcess::Device& device : process.devices) {
-            const std::string key = fmt::format("{} {} {}", process.host, device.ordinal, device.name);
-            version = std::max(version, device.driver_version);
-            if (std::ranges::find(seen, key) != seen.end()) {
-                continue;
-            }
-            seen.push_back(key);
-            const auto same = [&](const auto& name) { return name.first == device.name; };
-            const auto found = std::ranges::find_if(names, same);
-            if (found == names.end()) {
-                names.emplace_back(device.name, 1);
-            } else {
-                ++found->second;
-            }
-        }
-    }
-    std::string text;
-    for (const auto& [name, count] : names) {
-        text += text.empty() ? "" : ", ";
-        text += (count > 1 ? fmt::format("{} x ", count) : "") + printable(name);
-    }
-    if (version != 0) {
-        text += fmt::format("{}CUDA {}.{}", text.empty() ? "" : ", ", version / 1000, version % 1000 / 10);
-    }
-    return text;
-}
 
 void add_process(Lines& lines, const Capture& capture, const Totals& totals) {
     const auto earlier = [](const CaptureProcess& a, const CaptureProcess& b) {
@@ -192,7 +119,7 @@ void add_process(Lines& lines, const Capture& capture, const Totals& totals) {
 }
 
 void add_cost(Lines& lines, const Capture& capture, const Judgement& judgement, const Totals& totals) {
-    if (judgement.gated.empty()) {
+    if (std::ranges::none_of(judgement.gated, &Finding::is_timed)) {
         if (totals.calls != 0) {
             lines.paragraph(fmt::format("All recorded calls, waits included, held the host {}.",
                                         duration_text(capture.total_host_ns())),
@@ -204,7 +131,7 @@ void add_cost(Lines& lines, const Capture& capture, const Judgement& judgement, 
     bool parallel = capture.processes.size() > 1 || held > totals.wall_ns;
     for (const Finding& finding : judgement.gated) {
         const CaptureSite* site = site_by_id(capture, finding.site);
-        parallel |= site != nullptr && site->threads > 1;
+        parallel |= finding.is_timed() && site != nullptr && site->threads > 1;
     }
     std::string text = "These calls held the host " + duration_text(held);
     if (totals.wall_ns != 0 && parallel) {
@@ -263,6 +190,22 @@ void add_next(Lines& lines, const Judgement& judgement, const ScreenOptions& opt
 
 }  // namespace
 
+std::string verdict_why(const LoadResult& loaded, const Judgement& judgement) {
+    switch (judgement.verdict) {
+        case Verdict::violated:
+            return rules_text(judgement.gated);
+        case Verdict::pass: {
+            const Totals totals = totals_of(loaded.capture, {});
+            return totals.calls == 0
+                       ? "no CUDA call was made"
+                       : "nothing gated in " + counted(totals.calls, "CUDA call") + passed_text(judgement);
+        }
+        case Verdict::no_conclusion:
+            break;
+    }
+    return judgement.reasons.empty() ? "" : printable(judgement.reasons.front());
+}
+
 std::string first_screen(const LoadResult& loaded, const Judgement& judgement, const Origins& origins,
                          const ScreenOptions& options) {
     const Capture& capture = loaded.capture;
@@ -277,11 +220,16 @@ std::string first_screen(const LoadResult& loaded, const Judgement& judgement, c
         add_gated(lines, capture, judgement, origins, options);
     }
     add_not_gated(lines, capture, judgement, origins, options);
+    add_let_pass(lines, capture, judgement, origins, options);
+    if (options.all) {
+        add_all_not_gated(lines, capture, judgement, origins);
+    }
     lines.empty_line();
     add_plain_times(lines, capture, origins);
     add_pinned(lines, capture);
     add_seen(lines, capture);
     add_not_seen(lines, loaded, judgement);
+    add_gate_settings(lines, judgement, options);
     add_next(lines, judgement, options);
     return lines.take();
 }
@@ -289,8 +237,8 @@ std::string first_screen(const LoadResult& loaded, const Judgement& judgement, c
 std::string verdict_line(const LoadResult& loaded, const Judgement& judgement, const ScreenOptions& options) {
     const std::string word = verdict_word(judgement.verdict);
     std::string line = "pincheck: " + painted(word, verdict_paint(judgement.verdict), options.color) + "  " +
-                       verdict_summary(loaded, judgement);
-    if (!judgement.gated.empty()) {
+                       verdict_why(loaded, judgement);
+    if (std::ranges::any_of(judgement.gated, &Finding::is_timed)) {
         line += fmt::format(", {} held", duration_text(held_by(judgement.gated)));
     }
     if (loaded.capture.processes.size() == 1 && loaded.capture.processes.front().rank != report::kNoRank) {

@@ -32,6 +32,10 @@ std::string first_screen(const LoadResult& loaded, const Judgement& judgement, c
 // "pincheck: FAIL  pageable-async-copy at 3 sites …", one line: for ranks above 0 and --quiet.
 std::string verdict_line(const LoadResult& loaded, const Judgement& judgement, const ScreenOptions& options);
 
+// Why the verdict is what it is, in a few words: what gates and at how many sites, or what was let pass, or why there
+// is no conclusion.
+std::string verdict_why(const LoadResult& loaded, const Judgement& judgement);
+
 // Everything known of one site: counters, histogram, stack down to file:line, where the memory was page-locked,
 // findings.
 std::string site_text(const Capture& capture, const CaptureSite& site, const std::vector<Finding>& findings,

@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "blind.h"
 #include "names.h"
 #include "policy.h"
 #include "printable.h"
 #include "render_text_parts.h"
+#include "render_text_races.h"
 
 namespace pincheck {
 namespace {
@@ -93,6 +95,19 @@ std::string loss_text(Loss kind, std::uint64_t count) {
             return "streams and events that found no room (" + counted(count, "time") + ")";
         case Loss::unseen_copies:
             return count_text(count) + (count == 1 ? " copy" : " copies") + " that CUPTI counted and no hook saw";
+        case Loss::in_flight:
+            return "races with " + count_text(count) + (count == 1 ? " copy" : " copies") +
+                   " whose memory was not followed";
+        case Loss::races:
+            return counted(count, "race") + " that found no room";
+        case Loss::unwatched:
+            return "accesses by the host to the memory of " + count_text(count) + (count == 1 ? " copy" : " copies") +
+                   " in flight: not watched";
+        case Loss::unsampled:
+            return "what the CPU reads from " + counted(count, "write-combined allocation") +
+                   ": too small, or the process uses libaio or io_uring, or there was no moment to look";
+        case Loss::reads:
+            return counted(count, "place") + " that read write-combined memory and found no room";
     }
     return name(kind) + ' ' + count_text(count);
 }
@@ -134,6 +149,9 @@ void add_coverage(Tally& tally, const Capture& capture, bool reasons_told) {
                 case CoverageKind::library:
                 case CoverageKind::route:
                 case CoverageKind::device_times:
+                case CoverageKind::races:
+                case CoverageKind::watched_copies:
+                case CoverageKind::sampled_reads:
                     break;
                 case CoverageKind::no_device_times:
                     tally.add("the device's times: " + text);
@@ -199,8 +217,15 @@ void add_seen(Lines& lines, const Capture& capture) {
     Tally routes;
     Tally libraries;
     Tally device_times;
+    Tally watched;
+    Tally sampled;
+    bool trapped = false;
+    bool pageable = false;
     std::uint64_t calls = 0;
     std::size_t without = 0;
+    // Accesses by the host are no calls.
+    const auto accesses = std::ranges::count(capture.sites, report::SiteKind::host_access, &CaptureSite::kind);
+    const std::uint64_t sites = capture.sites.size() - static_cast<std::size_t>(accesses);
     for (const CaptureProcess& process : capture.processes) {
         calls += process.cuda_calls;
         without += process.cuda_calls == 0 ? 1 : 0;
@@ -211,20 +236,31 @@ void add_seen(Lines& lines, const Capture& capture) {
                 libraries.add(printable(base_name(coverage.text)));
             } else if (coverage.kind == CoverageKind::device_times) {
                 device_times.add(printable(coverage.text));
+            } else if (coverage.kind == CoverageKind::watched_copies) {
+                watched.add(printable(coverage.text));
+            } else if (coverage.kind == CoverageKind::sampled_reads) {
+                sampled.add(printable(coverage.text.substr(0, coverage.text.find(';'))));
+            } else if (coverage.kind == CoverageKind::races) {
+                trapped = trapped || coverage.text.starts_with("trap");
+                pageable = pageable || coverage.text.starts_with("watch,pageable");
             }
         }
     }
-    std::string text = fmt::format("{} at {}", counted(calls, "CUDA call"), counted(capture.sites.size(), "site"));
+    std::string text = fmt::format("{} at {}", counted(calls, "CUDA call"), counted(sites, "site"));
     text += routes.empty() ? "" : "; by " + routes.joined();
     text += libraries.empty() ? "" : "; libraries " + libraries.joined();
     text += device_times.empty() ? "" : "; the device's times by " + device_times.joined();
+    text += watched.empty() ? ""
+                            : (trapped ? "; accesses to" : "; writes into") + std::string(" the memory of ") +
+                                  watched.joined() + (pageable ? " copies in flight" : " page-locked copies in flight");
+    text += sampled.empty() ? "" : "; samples of reads from " + sampled.joined() + " write-combined allocations";
     if (without != 0 && capture.processes.size() > 1) {
         text += fmt::format("; {} used no CUDA", without == 1 ? "1 process" : count_text(without) + " processes");
     }
     lines.paragraph(text, kLabelColumns, "Seen");
 }
 
-void add_not_seen(Lines& lines, const LoadResult& loaded, const Judgement& judgement) {
+std::vector<std::string> not_seen(const LoadResult& loaded, const Judgement& judgement) {
     const Capture& capture = loaded.capture;
     Tally tally;
     if (judgement.verdict != Verdict::no_conclusion) {
@@ -235,6 +271,9 @@ void add_not_seen(Lines& lines, const LoadResult& loaded, const Judgement& judge
     const bool reasons_told = !judgement.reasons.empty();
     add_losses(tally, capture, reasons_told);
     add_coverage(tally, capture, reasons_told);
+    for (const std::string& line : unseen_races(capture)) {
+        tally.add(line);
+    }
     for (const CaptureProcess& process : capture.processes) {
         if (!process.ended) {
             tally.add("the last 250 ms of a process that was killed, or still ran, when the report was written");
@@ -255,15 +294,21 @@ void add_not_seen(Lines& lines, const LoadResult& loaded, const Judgement& judge
         }
         tally.add(printable(error));
     }
-    constexpr std::size_t kShown = 8;
-    const auto& entries = tally.entries();
-    for (std::size_t i = 0; i < std::min(entries.size(), kShown); ++i) {
-        const auto& [text, count] = entries[i];
-        lines.paragraph(count == 1 ? text : fmt::format("{} (in {} processes)", text, count_text(count)), kLabelColumns,
-                        i == 0 ? "Not seen" : "");
+    std::vector<std::string> list;
+    for (const auto& [text, count] : tally.entries()) {
+        list.push_back(count == 1 ? text : fmt::format("{} (in {} processes)", text, count_text(count)));
     }
-    if (entries.size() > kShown) {
-        lines.paragraph(fmt::format("… {} more: pincheck dump", entries.size() - kShown), kLabelColumns);
+    return list;
+}
+
+void add_not_seen(Lines& lines, const LoadResult& loaded, const Judgement& judgement) {
+    constexpr std::size_t kShown = 8;
+    const std::vector<std::string> list = not_seen(loaded, judgement);
+    for (std::size_t i = 0; i < std::min(list.size(), kShown); ++i) {
+        lines.paragraph(list[i], kLabelColumns, i == 0 ? "Not seen" : "");
+    }
+    if (list.size() > kShown) {
+        lines.paragraph(fmt::format("… {} more: pincheck dump", list.size() - kShown), kLabelColumns);
     }
 }
 

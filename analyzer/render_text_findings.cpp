@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "printable.h"
+#include "render_text_gate.h"
 #include "render_text_parts.h"
+#include "render_text_races.h"
 #include "render_text_saving.h"
 #include "wait_text.h"
 
@@ -20,7 +22,9 @@ constexpr std::size_t kFactColumns = 42;
 
 void add_heading(Lines& lines, const std::string& number, const Place& place, const Finding& finding) {
     const std::string severity = severity_text(finding.severity);
-    const std::string held = duration_text(finding.held_ns) + " held" + (finding.once ? ", once" : "");
+    const std::string held = finding.is_timed()
+                                 ? duration_text(finding.held_ns) + " held" + (finding.once ? ", once" : "")
+                                 : found_text(finding);
     constexpr std::size_t kSeverityColumns = 7;
     const std::size_t right = columns(held) + 3 + kSeverityColumns;
     const std::size_t room = lines.width() - right - 2;
@@ -57,7 +61,8 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
     }
     add_heading(lines, fmt::format("#{:<3}", number), place_of(capture, *site, finding.heading, origins), finding);
 
-    const std::string api = printable(finding.api.empty() ? site->api : finding.api);
+    const bool is_access = site->kind == report::SiteKind::host_access && finding.api.empty();
+    const std::string api = is_access ? "read by the host" : printable(finding.api.empty() ? site->api : finding.api);
     std::string source;
     if (finding.heading >= 0 && static_cast<std::size_t>(finding.heading) < site->stack.size()) {
         source = source_text(capture, site->stack[static_cast<std::size_t>(finding.heading)], origins);
@@ -65,7 +70,8 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
     const std::string facts =
         site->kind == report::SiteKind::copy
             ? fmt::format("{}  {}   {}", direction_text(site->direction), sizes_text(*site), host_memory_text(*site))
-            : counted(calls_of(finding, capture), "call");
+        : site->kind == report::SiteKind::host_access ? "from write-combined memory"
+                                                      : counted(calls_of(finding, capture), "call");
     constexpr std::size_t kIndent = 4;
     const std::string indent(kIndent, ' ');
     const std::size_t fact_column = lines.width() >= 80 ? lines.width() - kFactColumns : 0;
@@ -80,10 +86,13 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
     std::string also;
     const auto add = [&](const std::string& part) { also += (also.empty() || part.empty() ? "" : ", ") + part; };
     // What is known of waits has these numbers already.
-    const bool told = finding.cause || (!site->waits.empty() && !causes_of(*site).front().presumed);
+    const bool told =
+        !finding.is_timed() || finding.cause || (!site->waits.empty() && !causes_of(*site).front().presumed);
     add(site->calls > 1 && !told ? "longest call " + duration_text(site->host_ns_max) : "");
     add(site->threads_held > 1 ? "" : spread_text(*site));
-    add(site->failed != 0 ? fmt::format("{} failed (error {})", count_text(site->failed), site->last_error) : "");
+    add(site->failed != 0 && finding.rule != Rule::ignored_error
+            ? fmt::format("{} failed (error {})", count_text(site->failed), site->last_error)
+            : "");
     if (!also.empty()) {
         also[0] = also[0] == 'l' ? 'L' : also[0] == 'i' ? 'I' : also[0];
         text += (text.empty() || text.back() == ' ' ? "" : " ") + also + '.';
@@ -94,6 +103,9 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
     if (!finding.fix.empty()) {
         const std::string saves = saving_text(finding.saving);
         lines.paragraph("Fix: " + printable(finding.fix) + (saves.empty() ? "" : " " + saves), kIndent, indent);
+    }
+    if (const std::string ruling = ruling_text(finding.ruling); !ruling.empty()) {
+        lines.paragraph(ruling, kIndent, indent);
     }
 }
 
@@ -108,11 +120,15 @@ std::vector<Group> grouped(const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
         const bool vendor = finding.issuer == Origin::vendor;
         const std::string label = vendor ? "in vendor libraries" : slug_of(finding.rule);
-        const std::string note = vendor                                 ? "not yours to fix"
-                                 : finding.rule != Rule::copy_then_sync ? ""
-                                 : finding.issuer == Origin::framework  ? "a library's blocking copies"
-                                 : finding.issuer == Origin::user       ? "in your own code"
-                                                                        : "in other libraries";
+        const std::string note =
+            vendor                                       ? "not yours to fix"
+            : !finding.reads.empty()                     ? "what the CPU reads, by samples"
+            : !finding.races.empty() && finding.presumed ? "presumed: an order that is not seen may exist"
+            : !finding.races.empty() && finding.issuer == Origin::framework ? "between a library's own calls"
+            : finding.rule != Rule::copy_then_sync                          ? ""
+            : finding.issuer == Origin::framework                           ? "a library's blocking copies"
+            : finding.issuer == Origin::user                                ? "in your own code"
+                                                                            : "in other libraries";
         const auto same = [&](const Group& group) { return group.label == label && group.note == note; };
         const auto found = std::ranges::find_if(groups, same);
         if (found == groups.end()) {
@@ -188,23 +204,30 @@ void add_gated(Lines& lines, const Capture& capture, const Judgement& judgement,
 
 void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgement, const Origins& origins,
                    const ScreenOptions& options) {
-    if (judgement.not_gated.empty()) {
+    std::vector<Finding> not_selected = judgement.not_gated;
+    std::erase_if(not_selected, [](const Finding& finding) { return is_let_pass(finding.ruling.decision); });
+    if (not_selected.empty()) {
         return;
     }
     lines.empty_line();
-    const auto notes = std::ranges::count(judgement.not_gated, Severity::note, &Finding::severity);
-    const std::size_t others = judgement.not_gated.size() - static_cast<std::size_t>(notes);
+    const auto notes = std::ranges::count(not_selected, Severity::note, &Finding::severity);
+    const std::size_t others = not_selected.size() - static_cast<std::size_t>(notes);
     const char* const gates = notes == 0    ? "--strict gates them"
                               : others == 0 ? "notes never gate"
                                             : "--strict gates all but notes";
     lines.paragraph(fmt::format("Not gated ({}{}):", gates, options.all ? "" : ", `pincheck report --all` lists them"),
                     0);
-    for (const Group& group : grouped(judgement.not_gated)) {
+    for (Group group : grouped(not_selected)) {
         std::uint64_t calls = 0;
         std::uint64_t held = 0;
+        // What is only noted of copies that are counted (their results rely on staging) is no other copy.
+        const bool timed = std::ranges::any_of(group.findings, &Finding::is_timed);
+        std::erase_if(group.findings, [&](const Finding* finding) {
+            return timed && !finding->is_timed() && finding->severity == Severity::note;
+        });
         for (const Finding* finding : group.findings) {
             const CaptureSite* site = site_by_id(capture, finding->site);
-            calls += site == nullptr ? 0 : site->calls;
+            calls += !finding->is_timed() ? finding->count : site == nullptr ? 0 : site->calls;
             held += finding->held_ns;
         }
         const bool vendor = group.findings.front()->issuer == Origin::vendor;
@@ -217,9 +240,10 @@ void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgem
         }
         std::string text = counted(sites, "site");
         text += waits         ? ""
+                : !timed      ? ", " + counted(calls, group.findings.front()->reads.empty() ? "time" : "sample")
                 : only_copies ? ", " + count_text(calls) + (calls == 1 ? " copy" : " copies")
                               : ", " + counted(calls, "call");
-        text += ", " + duration_text(held) + " held";
+        text += timed ? ", " + duration_text(held) + " held" : "";
         if (vendor) {
             text += ": " + modules_text(group, capture, origins);
         } else if (const CaptureSite* site = site_by_id(capture, group.findings.front()->site);
@@ -235,10 +259,11 @@ void add_not_gated(Lines& lines, const Capture& capture, const Judgement& judgem
             add_worst_waits(lines, group, capture, origins);
         }
     }
-    if (options.all) {
-        for (std::size_t i = 0; i < judgement.not_gated.size(); ++i) {
-            add_finding(lines, judgement.gated.size() + i + 1, judgement.not_gated[i], capture, origins);
-        }
+}
+
+void add_all_not_gated(Lines& lines, const Capture& capture, const Judgement& judgement, const Origins& origins) {
+    for (std::size_t i = 0; i < judgement.not_gated.size(); ++i) {
+        add_finding(lines, judgement.gated.size() + i + 1, judgement.not_gated[i], capture, origins);
     }
 }
 

@@ -185,13 +185,44 @@ std::string shell_word(const std::string& text) {
     return '\'' + word + '\'';
 }
 
-const char* slug_of(Rule rule) {
-    for (const RuleInfo& info : rules()) {
-        if (info.rule == rule) {
-            return info.slug;
+std::string command_text(const CaptureProcess& process) {
+    std::string text;
+    for (const std::string& argument : process.command_line) {
+        text += (text.empty() ? "" : " ") + shell_word(argument);
+    }
+    return text.empty() ? printable(base_name(process.executable)) : text;
+}
+
+std::string devices_text(const Capture& capture) {
+    std::vector<std::pair<std::string, std::size_t>> names;
+    std::vector<std::string> seen;  // one device of one host, however many processes used it
+    std::uint32_t version = 0;
+    for (const CaptureProcess& process : capture.processes) {
+        for (const CaptureProcess::Device& device : process.devices) {
+            const std::string key = fmt::format("{} {} {}", process.host, device.ordinal, device.name);
+            version = std::max(version, device.driver_version);
+            if (std::ranges::find(seen, key) != seen.end()) {
+                continue;
+            }
+            seen.push_back(key);
+            const auto same = [&](const auto& name) { return name.first == device.name; };
+            const auto found = std::ranges::find_if(names, same);
+            if (found == names.end()) {
+                names.emplace_back(device.name, 1);
+            } else {
+                ++found->second;
+            }
         }
     }
-    return "?";
+    std::string text;
+    for (const auto& [name, count] : names) {
+        text += text.empty() ? "" : ", ";
+        text += (count > 1 ? fmt::format("{} x ", count) : "") + printable(name);
+    }
+    if (version != 0) {
+        text += fmt::format("{}CUDA {}.{}", text.empty() ? "" : ", ", version / 1000, version % 1000 / 10);
+    }
+    return text;
 }
 
 std::string place_argument(const std::string& report_place) {

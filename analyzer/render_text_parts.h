@@ -11,7 +11,6 @@
 
 namespace pincheck {
 
-const char* slug_of(Rule rule);
 const char* severity_text(Severity severity);
 Paint severity_paint(Severity severity);
 
@@ -26,6 +25,11 @@ std::string spread_text(const CaptureSite& site);
 // The line of source at a frame, trimmed; "" where it cannot be read or would not be the one that was compiled: no
 // regular file with a source file's name at that path (of this machine), or changed after the process started.
 std::string source_text(const Capture& capture, const CaptureFrame& frame, const Origins& origins);
+
+// What was run, as a shell would take it.
+std::string command_text(const CaptureProcess& process);
+// "2 x NVIDIA H200, CUDA 13.0"
+std::string devices_text(const Capture& capture);
 
 // One word of a shell command line, quoted where needed.
 std::string shell_word(const std::string& text);

@@ -7,8 +7,10 @@
 #include "names.h"
 #include "printable.h"
 #include "render_text.h"
+#include "render_text_gate.h"
 #include "render_text_layout.h"
 #include "render_text_parts.h"
+#include "render_text_races.h"
 #include "render_text_saving.h"
 #include "render_text_waits.h"
 #include "symbolize.h"
@@ -172,8 +174,8 @@ void add_stack(Lines& lines, const Capture& capture, const CaptureSite& site, in
         lines.line("No stack was recorded.");
         return;
     }
-    lines.line((site.flags & report::kSiteExactStack) != 0 ? "Stack, innermost first"
-                                                           : "Stack of the first call, innermost first");
+    const bool is_only = (site.flags & report::kSiteExactStack) != 0 || site.kind == report::SiteKind::host_access;
+    lines.line(is_only ? "Stack, innermost first" : "Stack of the first call, innermost first");
     for (std::size_t i = 0; i < site.stack.size(); ++i) {
         const bool is_heading = heading >= 0 && static_cast<std::size_t>(heading) == i;
         add_frame(lines, capture, site.stack[i], fmt::format("  {} #{}", is_heading ? '>' : ' ', i),
@@ -200,7 +202,8 @@ void add_allocation(Lines& lines, const Capture& capture, const CaptureSite& sit
 
 void add_findings(Lines& lines, const CaptureSite& site, const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
-        if (finding.site != site.id && std::ranges::find(finding.also, site.id) == finding.also.end()) {
+        if (finding.site != site.id && finding.other_site != site.id &&
+            std::ranges::find(finding.also, site.id) == finding.also.end()) {
             continue;
         }
         lines.empty_line();
@@ -208,7 +211,7 @@ void add_findings(Lines& lines, const CaptureSite& site, const std::vector<Findi
         const RuleInfo* rule = rule_by_slug(slug_of(finding.rule));
         lines.raw("Finding: " + painted(severity, severity_paint(finding.severity), lines.color()) + ", " +
                   slug_of(finding.rule) + (finding.cause ? ", " + cause_label(*finding.cause, finding.presumed) : "") +
-                  (finding.once ? ", once" : ""));
+                  (finding.is_timed() && finding.once ? ", once" : ""));
         if (rule != nullptr) {
             lines.paragraph(rule->claim, 4, "    ");
         }
@@ -228,6 +231,9 @@ void add_findings(Lines& lines, const CaptureSite& site, const std::vector<Findi
             }
             lines.paragraph(fmt::format("Sites: s{}, {}", finding.site, also), 4, "    ");
         }
+        if (const std::string ruling = ruling_text(finding.ruling); !ruling.empty()) {
+            lines.paragraph(ruling, 4, "    ");
+        }
         lines.paragraph(
             "More: pincheck explain " + (finding.cause ? name(*finding.cause) : std::string(slug_of(finding.rule))), 4,
             "    ");
@@ -242,11 +248,21 @@ std::string site_text(const Capture& capture, const CaptureSite& site, const std
     const int heading = heading_frame(capture, site, origins);
     const Place place = place_of(capture, site, heading, origins);
     lines.paragraph(place_text(place), kLabel, fmt::format("Site s{}", site.id));
-    add_what(lines, site, called_api(capture, site, origins));
-    add_counters(lines, site);
+    if (site.kind == report::SiteKind::host_access) {
+        const bool reads =
+            std::ranges::any_of(capture.reads, [&](const CaptureRead& read) { return read.site == site.id; });
+        lines.paragraph(
+            reads ? "by the host, of write-combined memory" : "by the host, of memory that a copy in flight uses",
+            kLabel, "Access");
+    } else {
+        add_what(lines, site, called_api(capture, site, origins));
+        add_counters(lines, site);
+    }
     add_allocation(lines, capture, site, origins);
     add_waits(lines, capture, site, origins);
     add_device_times(lines, site);
+    add_races(lines, capture, site, origins);
+    add_reads(lines, capture, site, origins);
     add_histogram(lines, site);
     add_stack(lines, capture, site, heading, origins);
     add_findings(lines, site, findings);

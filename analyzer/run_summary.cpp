@@ -50,7 +50,7 @@ std::vector<std::string> blind_reasons(const JobSeen& seen) {
 
 Verdict without_reports(const SummaryOptions& options, const JobSeen& seen) {
     const std::vector<std::string> reasons = blind_reasons(seen);
-    const Judgement judgement = judge({}, {}, options.policy, reasons);
+    const Judgement judgement = judge({}, {}, options.origins, options.policy, reasons);
     std::string line = "pincheck: no CUDA call was seen";
     if (options.checking) {
         line = judgement.verdict == Verdict::pass ? "pincheck: PASS  no CUDA call was made (--allow-no-cuda)"
@@ -113,14 +113,14 @@ Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
         notes.push_back(std::move(problem));
     }
     const std::vector<Finding> findings = find(loaded.capture, options.origins);
-    const Judgement judgement = judge(loaded, findings, options.policy, blind_reasons(seen));
+    const Judgement judgement = judge(loaded, findings, options.origins, options.policy, blind_reasons(seen));
     ScreenOptions screen;
     screen.width = terminal_width(STDERR_FILENO);
     screen.color = wants_color(options.color, STDERR_FILENO);
     screen.checking = options.checking;
     screen.wall_ns = seen.wall_ns;
     screen.report_place = seen.place.ends_with('/') ? seen.place : seen.place + '/';
-    screen.plain_numbers = options.policy == PolicyOptions{} && !options.more_origins;
+    screen.plain_numbers = options.plain_policy && !options.more_origins;
     screen.ending = seen.ending;
     if (seen.one_line) {
         say(verdict_line(loaded, judgement, screen));

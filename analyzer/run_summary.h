@@ -19,6 +19,7 @@ struct SummaryOptions {
     bool quiet = false;
     std::string color = "auto";
     PolicyOptions policy;
+    bool plain_policy = true;  // Gate::plain
     SymbolizeOptions symbols;
     Origins origins;
     bool more_origins = false;  // than the built-in ones

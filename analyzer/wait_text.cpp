@@ -52,6 +52,23 @@ std::vector<CauseTotal> causes_of(const CaptureSite& site) {
     return totals;
 }
 
+std::uint64_t most_ns_without_wait(const CaptureSite& site) {
+    constexpr std::uint64_t kMillisecond = 1'000'000;
+    return std::max(kMillisecond, 10 * site.bytes_max);  // 100 MB/s
+}
+
+bool stayed_quick(const CaptureSite& site) {
+    const std::uint64_t most_ns = most_ns_without_wait(site);
+    const std::vector<CauseTotal> causes = causes_of(site);
+    if (site.host_ns_max < most_ns || causes.empty()) {
+        return site.host_ns_max < most_ns;
+    }
+    // Nothing is staged there: that cause is by the kind of call.
+    return std::ranges::all_of(causes, [&](const CauseTotal& total) {
+        return total.cause == WaitCause::staging || total.cause == WaitCause::lock || total.ns_max < most_ns;
+    });
+}
+
 std::uint64_t waited_ns(const CaptureSite& site, WaitCause cause) {
     std::uint64_t ns = 0;
     for (const CaptureWait& wait : site.waits) {

@@ -31,6 +31,12 @@ struct CauseTotal {
 std::vector<CauseTotal> causes_of(const CaptureSite& site);
 // Time in calls of this cause that is not presumed; 0 when there were none.
 std::uint64_t waited_ns(const CaptureSite& site, report::WaitCause cause);
+// What the site's largest copy may take by itself; a call that lasted longer waited, or was interrupted.
+std::uint64_t most_ns_without_wait(const CaptureSite& site);
+// No copy of the site waited for anything, where the device reads the host's pages itself. A call that the machine
+// interrupted may have taken as long as one that waited, so what is known of the long ones decides, and the time alone
+// only where nothing is known.
+bool stayed_quick(const CaptureSite& site);
 // Whether the recorder followed any call's work, so that it could say what was waited for. Not so in reports of older
 // versions, and where nothing waited.
 bool knows_waits(const Capture& capture);

@@ -1,5 +1,6 @@
 #include "coverage.h"
 
+#include <cstdio>
 #include <cstring>
 
 #include "bypass.h"
@@ -73,6 +74,74 @@ void note_start(State& state) noexcept {
         tell(state, CoverageKind::no_unwinder, "child of a process that had used CUDA");
     } else if (options().stacks && unwinder() == Unwinder::missing) {
         tell(state, CoverageKind::no_unwinder, unwinder_problem());
+    }
+}
+
+void note_races(State& state) noexcept {
+    if (state.after_fork || options().races == RaceUse::off) {
+        tell(state, CoverageKind::races, "off");
+        return;
+    }
+    if (state.watched.is_stopped()) {
+        tell(state, CoverageKind::races, "order: the device goes through the host's page tables");
+        return;
+    }
+    const WatchRefusal refusal = state.watched.refusal();
+    const TrapRefusal trap = state.watched.trap_refusal();
+    if (trap == TrapRefusal::none) {
+        const bool sources = state.watched.traps(WatchedSide::source);
+        tell(state, CoverageKind::races,
+             sources ? "trap"
+                     : "trap: userfaultfd is not permitted for writes of the kernel's (as root, or with "
+                       "vm.unprivileged_userfaultfd=1, it is)");
+        return;
+    }
+    if (options().races == RaceUse::trap) {
+        char text[160];
+        std::snprintf(text, sizeof text, "no trap: %s", refusal_text(trap));
+        tell(state, CoverageKind::races, text);
+    }
+    if (options().races == RaceUse::order) {
+        tell(state, CoverageKind::races, "order");
+        return;
+    }
+    const char* level = state.watched.is_open() ? "watch" : "order";
+    if (state.watches_pageable && state.watched.is_open()) {
+        if (state.reaches_pageable.load(std::memory_order_relaxed)) {
+            tell(state, CoverageKind::races, "no pageable: the device reads such memory by itself");
+        } else {
+            level = "watch,pageable";
+        }
+    }
+    if (state.watched.is_open() && refusal == WatchRefusal::none) {
+        tell(state, CoverageKind::races, level);
+    } else {
+        char text[160];
+        std::snprintf(text, sizeof text, "%s: %s", level, refusal_text(refusal));
+        tell(state, CoverageKind::races, text);
+    }
+}
+
+void note_watched(State& state) noexcept {
+    const std::uint64_t watched = state.watched.watched();
+    const std::uint64_t others = state.watched.passed_over() + state.watched.unwatched();
+    if (watched + others != 0) {
+        char text[64];
+        std::snprintf(text, sizeof text, "%llu of %llu", static_cast<unsigned long long>(watched),
+                      static_cast<unsigned long long>(watched + others));
+        tell(state, CoverageKind::watched_copies, text);
+    }
+    const CombinedMemory::Counts combined = state.watched.combined_counts();
+    if (combined.allocations != 0) {
+        char text[128];
+        std::snprintf(
+            text, sizeof text, "%llu of %llu; %llu samples, %llu faults",
+            static_cast<unsigned long long>(combined.sampled), static_cast<unsigned long long>(combined.allocations),
+            static_cast<unsigned long long>(combined.samples), static_cast<unsigned long long>(combined.faults));
+        tell(state, CoverageKind::sampled_reads, text);
+    }
+    if (combined.sampled != combined.allocations) {
+        state.image.lose(report::Loss::unsampled, combined.allocations - combined.sampled, 0, now_ns());
     }
 }
 

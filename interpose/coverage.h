@@ -9,6 +9,10 @@ namespace pincheck {
 // At the start: options that narrow the view, a missing unwinder.
 void note_start(State& state) noexcept;
 
+// How buffers in flight are followed, once that is known; and at the end how many were watched.
+void note_races(State& state) noexcept;
+void note_watched(State& state) noexcept;
+
 // CUDA libraries, routes and other things seen since the last call. Called by the tool thread, at the end too.
 void note_libraries(State& state, bool at_end) noexcept;
 

@@ -41,7 +41,7 @@ void RecordReader::read(unsigned pass, const Record& record, const DeviceSink& s
         if (record.kind == kKindOverhead) {
             overhead(as<OverheadRecord>(record), sink);
         } else if (record.kind == kKindConcurrentKernel) {
-            kernel(as<KernelRecord>(record));
+            kernel(as<KernelRecord>(record), sink);
         }
         return;
     }
@@ -71,10 +71,15 @@ void RecordReader::overhead(const OverheadRecord& record, const DeviceSink& sink
     sink.queue_full(sink.context, record.correlation, start, start + (record.end - record.start));
 }
 
-void RecordReader::kernel(const KernelRecord& record) noexcept {
+void RecordReader::kernel(const KernelRecord& record, const DeviceSink& sink) noexcept {
     ++counts_.kernels;
     kernels_[kernels_next_] = {stream_key(record.context, record.stream), record.end, record.name};
     kernels_next_ = (kernels_next_ + 1) % kKernels;
+    // CUPTI, "CUpti_ActivityKernel": both 0 where the time could not be collected.
+    if (record.start != 0 && record.end >= record.start && record.name != nullptr) {
+        const std::uint64_t end = clock_.to_monotonic(record.end, 0);
+        sink.kernel(sink.context, record.name, end - (record.end - record.start), end);
+    }
 }
 
 void RecordReader::arrived(const DeviceWork& work, const DeviceSink& sink) noexcept {

@@ -50,7 +50,7 @@ class RecordReader {
     };
 
     void overhead(const OverheadRecord& record, const DeviceSink& sink) noexcept;
-    void kernel(const KernelRecord& record) noexcept;
+    void kernel(const KernelRecord& record, const DeviceSink& sink) noexcept;
     void arrived(const DeviceWork& work, const DeviceSink& sink) noexcept;
     bool deliver(const DeviceWork& work, const DeviceSink& sink) noexcept;
     std::uint64_t queue_full_of(std::uint32_t correlation) const noexcept;

@@ -37,6 +37,8 @@ struct DeviceSink {
     void (*work)(void* context, const DeviceWork& work);
     // A call waited for room in its stream's queue. Of launches too, whose ids no hook knows.
     void (*queue_full)(void* context, std::uint32_t correlation, std::uint64_t start_ns, std::uint64_t end_ns);
+    // A kernel ran on the device (cupti=full). `name` is mangled and stays.
+    void (*kernel)(void* context, const char* name, std::uint64_t start_ns, std::uint64_t end_ns);
 };
 
 }  // namespace pincheck

@@ -59,6 +59,8 @@ constexpr Follow follow_of(const char* side, const char* shape) noexcept {
         {"write_value32", Follow::first},
         {"write_value64", Follow::first},
         {"external_signal", Follow::last},
+        {"pool_alloc", Follow::last},
+        {"pool_alloc_from", Follow::last},
     };
     if (!same_shape_text(side, "driver")) {
         return Follow::nothing;  // the driver's call inside is followed

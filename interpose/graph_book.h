@@ -26,6 +26,7 @@ struct GraphOrigin {
     std::uint64_t bytes = 0;
     std::uint32_t site = 0;
     Api api{};
+    std::uint32_t stack_thread = 0;  // report's number of the thread on whose stack the host's side was; 0: on none
 };
 
 // One copy or fill of an executable graph.
@@ -33,8 +34,13 @@ struct GraphWork {
     std::uintptr_t node = 0;      // handle in the graph that was instantiated
     std::uintptr_t top_node = 0;  // the node of the outermost graph that holds it; itself where there is no child graph
     std::uint64_t bytes = 0;
-    std::uint32_t origin = 0;  // site
-    Api api{};                 // of the origin
+    std::uintptr_t destination_address = 0;
+    std::uintptr_t source_address = 0;
+    std::uint64_t destination_span = 0;  // 0: `bytes`
+    std::uint64_t source_span = 0;
+    std::uint32_t stack_thread = 0;  // GraphOrigin
+    std::uint32_t origin = 0;        // site
+    Api api{};                       // of the origin
     report::SiteKind kind{};
     report::Direction direction{};
     report::Memory destination{};

@@ -6,6 +6,7 @@
 #include "cupti_calls.h"
 #include "memory_detail.h"
 #include "process_info.h"
+#include "stack_walk.h"
 #include "stream_capture.h"
 #include "waits.h"
 
@@ -195,6 +196,7 @@ inline __attribute__((always_inline)) void CopyHook::show_in_call() noexcept {
     report::store(slot.in_call_api, state().api_name(api()));
     report::store(t_thread.shard->in_call, counters_);
     const std::uint64_t start_ns = now_ns();
+    own_ns_ = t_thread.own_ns;
     start_ns_ = start_ns;
     report::store(slot.in_call_since_ns, start_ns);
     cupti::begin_call(t_thread, start_ns);
@@ -204,13 +206,15 @@ inline __attribute__((always_inline)) void CopyHook::show_in_call() noexcept {
 inline __attribute__((always_inline)) void CopyHook::leave_facts(const CopyArguments& arguments) noexcept {
     CopyFacts& copy = t_thread.copy;
     copy.counters = counters_;
-    copy.known = !arguments.async && counters_ != nullptr;  // without: may have to be classified after the call
-    if (!arguments.async) [[unlikely]] {
-        copy.kind = facts_.kind;
-        copy.direction = facts_.direction;
-        copy.source = facts_.source.kind;
-        copy.destination = facts_.destination.kind;
-    }
+    copy.known = counters_ != nullptr && !arguments.graph_node;  // without: may be classified after the call
+    copy.batch = false;
+    __builtin_memcpy(copy.facts, static_cast<const void*>(&facts_), sizeof(facts_));
+    copy.destination = arguments.destination;
+    copy.source = arguments.source;
+    copy.bytes = arguments.bytes;
+    copy.destination_span = arguments.destination_span;
+    copy.source_span = arguments.source_span;
+    copy.pin_site = allocation_site_;
 }
 
 bool CopyHook::before(const CopyArguments& arguments) noexcept {
@@ -248,8 +252,12 @@ __attribute__((noinline)) void CopyHook::lose_unclassified(std::uint64_t end_ns)
 }
 
 __attribute__((noinline)) void CopyHook::remember_captured() noexcept {
+    const std::uintptr_t host =
+        facts_.direction == Direction::device_to_host ? arguments_->destination : arguments_->source;
+    const bool on_stack = host > caller().frame && host < stack_top();
     state().graphs.remember({arguments_->destination, arguments_->source, arguments_->bytes,
-                             counters_ != nullptr ? counters_->site : 0, api()});
+                             counters_ != nullptr ? counters_->site : 0, api(),
+                             on_stack ? t_thread.shard->slot->thread : 0});
 }
 
 inline __attribute__((always_inline)) void CopyHook::count(int status, std::uint64_t end_ns) noexcept {
@@ -273,11 +281,13 @@ inline __attribute__((always_inline)) void CopyHook::count(int status, std::uint
     }
 }
 
-void CopyHook::ask_device() noexcept {
-    if (t_thread.may_ask && state().open_captures.load(std::memory_order_relaxed) == 0) {
+bool ask_device(State& state) noexcept {
+    if ((t_thread.errands & kAskDevice) != 0 && t_thread.may_ask &&
+        state.open_captures.load(std::memory_order_relaxed) == 0) {
         t_thread.errands &= static_cast<Errands>(~kAskDevice);
-        record_device(state());
+        record_device(state);
     }
+    return (t_thread.errands & kAskDevice) == 0;
 }
 
 // Why the call held the host.
@@ -314,13 +324,18 @@ __attribute__((noinline)) void CopyHook::run_errands(int status, std::uint64_t e
         held(status, end_ns);
     }
     if (status == 0 && (errands & kAskDevice) != 0) {
-        ask_device();
+        ask_device(state());
+    }
+    if ((errands & kUsedCombined) != 0) {
+        const bool download = facts_.direction == Direction::device_to_host;
+        const std::uintptr_t host = download ? arguments_->destination : arguments_->source;
+        state().watched.combined_used(host, ask_device(state()));
     }
 }
 
 void CopyHook::after(int status) noexcept {
-    const std::uint64_t end_ns = now_ns();
     ThreadState& thread = t_thread;
+    const std::uint64_t end_ns = now_ns() - (thread.own_ns - own_ns_);
     report::ThreadSlot& slot = *thread.shard->slot;
     if (is_held(state(), end_ns - start_ns_)) [[unlikely]] {
         show_long_call(*thread.shard, start_ns_, end_ns, counters_ != nullptr ? counters_->site : 0);
@@ -346,6 +361,7 @@ bool CopyHook::before_batch() noexcept {
     t_thread.last_copy = nullptr;
     counters_ = nullptr;
     t_thread.copy = {};
+    t_thread.shard->batch.count = 0;
     show_in_call();
     return true;
 }
@@ -368,9 +384,34 @@ void CopyHook::record(const CopyArguments& arguments, std::uint64_t copies_of_ca
     }
     const std::uint64_t end_ns = start_ns_ + (end_ns_ - start_ns_) / copies_of_call;
     count(status_, end_ns);
+    if (status_ == 0) {
+        add_to_batch(arguments);
+    }
     if (is_held(state(), end_ns_ - start_ns_)) {
         held(status_, end_ns);
     }
+}
+
+// For whoever follows the driver's call.
+void CopyHook::add_to_batch(const CopyArguments& arguments) noexcept {
+    BatchRanges& batch = t_thread.shard->batch;
+    if (batch.count == BatchRanges::kMax) {
+        state().image.lose(report::Loss::in_flight, 1, 0, end_ns_);
+        return;
+    }
+    CopyRanges& ranges = batch.ranges[batch.count++];
+    ranges.destination = arguments.destination;
+    ranges.source = arguments.source;
+    ranges.bytes = arguments.bytes;
+    ranges.destination_span = arguments.destination_span;
+    ranges.source_span = arguments.source_span;
+    ranges.site = counters_ != nullptr ? counters_->site : 0;
+    ranges.pin_site = allocation_site_;
+    ranges.destination_is = facts_.destination.kind;
+    ranges.source_is = facts_.source.kind;
+    ranges.order = arguments.source_order;
+    ranges.is_batch = true;
+    t_thread.copy.known = t_thread.copy.batch = true;
 }
 
 void CopyHook::leave_batch() noexcept {

@@ -36,7 +36,6 @@ class CopyHook : public Hook {
     void find_simple_anew(const CopyArguments& arguments, report::Memory host, std::uint64_t what) noexcept;
     void remember_captured() noexcept;
     void lose_unclassified(std::uint64_t end_ns) noexcept;
-    void ask_device() noexcept;
     void tell_device_call(std::uint64_t end_ns) noexcept;
     void run_errands(int status, std::uint64_t end_ns) noexcept;
     void count(int status, std::uint64_t end_ns) noexcept;
@@ -45,6 +44,7 @@ class CopyHook : public Hook {
     void ask_both_sides(bool may_ask) noexcept;
     void classify_after_all() noexcept;
     void find_counters() noexcept;
+    void add_to_batch(const CopyArguments& arguments) noexcept;
     void describe_new_site() noexcept;
 
     // From before() on.
@@ -54,9 +54,17 @@ class CopyHook : public Hook {
     std::uint32_t allocation_site_;
     bool ask_again_;
     std::uint64_t start_ns_;
+    std::uint64_t own_ns_;  // ThreadState::own_ns then
     std::uint64_t end_ns_;
     int status_;
 };
+
+// Asks the driver which device the thread copies on, once. False: it could not be asked yet.
+bool ask_device(State& state) noexcept;
+
+// Starts to watch the host memory of the copy whose facts the thread has, if the function is the driver's and the copy
+// one to be watched.
+void begin_watch(Api api) noexcept;
 
 // The classes and the direction of a copy between two pointers, for those that are not known yet. Returns the site that
 // page-locked the host's side; 0: none or not known. `ask_again`: the driver is not initialised yet.

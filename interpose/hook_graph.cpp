@@ -104,6 +104,11 @@ class Account {
         entry.node = node;
         entry.top_node = top_node;
         entry.bytes = work.bytes;
+        entry.destination_address = work.destination;
+        entry.source_address = work.source;
+        entry.destination_span = work.destination_span;
+        entry.source_span = work.source_span;
+        entry.stack_thread = origin.stack_thread;
         entry.origin = origin.site;
         entry.api = origin.api;
         entry.kind = work.kind;
@@ -222,7 +227,7 @@ void GraphHook::node_changed(void* executable, void* node, const CopyArguments& 
     }
     // Another buffer of the same kind stays the work of the place that made the node; another kind of memory is the
     // work of this call.
-    GraphOrigin origin{0, 0, 0, site(), api()};
+    GraphOrigin origin{0, 0, 0, site(), api(), 0};
     const AskedSides sides = ask_sides(state(), work, true);
     for (const GraphWork& old : *account) {
         if (old.node == number && same_memory(old.destination, sides.destination) &&

@@ -48,12 +48,16 @@ void started(const HostCall& host) noexcept {
     const KeepErrno keep;
     if (is_followed(host)) {
         host.state->streams.learned(host.operation);
+        if (host.state->watched.any()) {
+            host.state->watched.learned(0);
+        }
     }
 }
 
 void ended(HostCall& host) noexcept {
     const KeepErrno keep;
     if (is_followed(host)) {
+        host.state->races.host_function_ended(host.operation, 0);
         host.state->streams.gate_opened(host.operation, host.gate);
     }
     if (is_second_end(host)) {

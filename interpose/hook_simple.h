@@ -25,6 +25,8 @@ class SimpleHook : public Hook {
     void take_range(std::uintptr_t address) noexcept;
     void range_released(int status) noexcept;
 
+    void device_memory_freed(int status) noexcept;
+
     std::uint64_t start_ns() const noexcept { return start_ns_; }
 
     // The call page-locks or unlocks host memory: that alone takes time.
@@ -47,7 +49,9 @@ class SimpleHook : public Hook {
     std::uintptr_t copy_stream_ = 0;
     bool awaited_ = false;
     PinnedRange taken_{};
+    RangeBook::Found* released_ = nullptr;  // of the shard
     std::uint64_t start_ns_ = 0;
+    std::uint64_t own_ns_ = 0;  // ThreadState::own_ns then
 };
 
 }  // namespace pincheck

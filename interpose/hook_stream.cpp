@@ -1,8 +1,12 @@
 #include "hook_stream.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "log.h"
 #include "real.h"
 #include "recorder.h"
+#include "stack_walk.h"
 
 namespace pincheck {
 namespace {
@@ -137,6 +141,196 @@ __attribute__((noinline)) void StreamCall::report_stream() noexcept {
     Streams::set_report_id(stream, state_->image.add_stream(record));
 }
 
+// What the copy uses, for Races.
+__attribute__((noinline)) void StreamCall::follow_ranges(const Ticket& ticket) noexcept {
+    if (!state_->follows_ranges) {
+        return;
+    }
+    const CopyFacts& copy = t_thread.copy;
+    Shard& shard = *t_thread.shard;
+    KnownPair& pair = shard.known_uses.pair(copy.destination, copy.source);
+    if (pair.destination == copy.destination && pair.source == copy.source && pair.counters == copy.counters &&
+        pair.bytes == copy.bytes && pair.stream == ticket.stream && state_->races.copied_again(pair, ticket))
+        [[likely]] {
+        return;
+    }
+    follow_ranges_anew(ticket, pair);
+}
+
+void begin_watch(Api api) noexcept {
+    CopyFacts& copy = t_thread.copy;
+    const auto facts = std::bit_cast<SiteFacts>(FactWords{copy.facts[0], copy.facts[1]});
+    const bool upload = facts.direction == Direction::host_to_device;
+    const report::Memory& host = upload ? facts.source : facts.destination;
+    if (copy.known && (host.flags & report::kMemoryWriteCombined) != 0 && host.kind == MemoryClass::pinned &&
+        options().races == RaceUse::trap) {
+        t_thread.errands |= kUsedCombined;
+    }
+    if (info(api).side != Side::driver || !copy.known || copy.watch || facts.kind != SiteKind::copy ||
+        (facts.flags & (report::kSiteAsync | report::kSiteCaptured)) != report::kSiteAsync ||
+        (!upload && facts.direction != Direction::device_to_host) ||
+        (host.kind != MemoryClass::pinned && host.kind != MemoryClass::registered)) {
+        return;
+    }
+    State* state = current_state();
+    const std::uint64_t span = upload ? copy.source_span : copy.destination_span;
+    // Between the rows of a pitched buffer the host may write as it likes.
+    if (state == nullptr || span != 0 ||
+        !state->watched.wants(copy.counters->site, t_thread.shard->slot->in_call_since_ns)) {
+        return;
+    }
+    const OwnTime own;
+    const bool known = ask_device(*state);
+    if (state->watched.is_stopped()) {
+        return;
+    }
+    // A host function that runs between here and the real call would be taken for a write into the copy's memory.
+    if (!known || !state->streams.is_next_armed(t_thread.pending)) {
+        state->watched.count_unwatched();
+        return;
+    }
+    WatchRequest request;
+    request.address = upload ? copy.source : copy.destination;
+    request.bytes = copy.bytes;
+    request.side = upload ? WatchedSide::source : WatchedSide::destination;
+    request.write_combined = (host.flags & report::kMemoryWriteCombined) != 0;
+    request.mark = copy.counters->site;
+    copy.watch = state->watched.begin(request);
+}
+
+// The copy is in its stream, or there is none (an empty ticket).
+__attribute__((noinline)) void StreamCall::end_watch_call(const Ticket& ticket) noexcept {
+    CopyFacts& copy = t_thread.copy;
+    const auto facts = std::bit_cast<SiteFacts>(FactWords{copy.facts[0], copy.facts[1]});
+    const bool upload = facts.direction == Direction::host_to_device;
+    RangeUse use;
+    use.ticket = ticket;
+    use.address = upload ? copy.source : copy.destination;
+    use.bytes = copy.bytes;
+    use.flags = upload ? std::uint8_t{0} : std::uint8_t{kUseWrites};
+    use.site = copy.counters->site;
+    use.pin_site = copy.pin_site;
+    use.thread = t_thread.shard->slot->thread;
+    use.call_ns = t_thread.device_call.start_ns;
+    const OwnTime own;
+    state_->watched.issued(copy.watch, use);
+    copy.watch = {};
+}
+
+__attribute__((noinline)) void StreamCall::follow_ranges_anew(const Ticket& ticket, KnownPair& pair) noexcept {
+    const CopyFacts& copy = t_thread.copy;
+    Shard& shard = *t_thread.shard;
+    pair.counters = nullptr;
+    const std::uint32_t thread = shard.slot->thread;
+    if (copy.batch) [[unlikely]] {
+        for (std::uint32_t i = 0; i < shard.batch.count; ++i) {
+            state_->races.copied(shard.known_uses, nullptr, thread, operation_, ticket, shard.batch.ranges[i]);
+        }
+        shard.batch.count = 0;
+        return;
+    }
+    const auto facts = std::bit_cast<SiteFacts>(FactWords{copy.facts[0], copy.facts[1]});
+    CopyRanges ranges;
+    ranges.destination = copy.destination;
+    ranges.source = copy.source;
+    ranges.bytes = copy.bytes;
+    ranges.destination_span = copy.destination_span;
+    ranges.source_span = copy.source_span;
+    ranges.site = copy.counters->site;
+    ranges.pin_site = copy.pin_site;
+    ranges.destination_is = facts.kind == SiteKind::prefetch ? MemoryClass::none : facts.destination.kind;
+    ranges.source_is = facts.kind == SiteKind::copy ? facts.source.kind : MemoryClass::none;
+    ranges.order = facts.source_order;
+    ranges.call_ns = t_thread.device_call.start_ns;
+    pair.counters = copy.counters;
+    pair.bytes = 0;  // until it is known
+    state_->races.copied(shard.known_uses, &pair, thread, operation_, ticket, ranges);
+    if (state_->watches_pageable && facts.source.kind == MemoryClass::pageable &&
+        (facts.flags & report::kSiteAsync) != 0 && facts.direction == Direction::host_to_device) {
+        watch_pageable(ticket, ranges);
+    }
+}
+
+// Whether the source is left alone until the copy is known to be complete, as one that is not staged would have to be.
+void StreamCall::watch_pageable(const Ticket& ticket, const CopyRanges& ranges) noexcept {
+    // A thread's own stack is full of other things, and the kernel makes it grow.
+    const bool on_stack = ranges.source > caller_.frame && ranges.source < stack_top();
+    if (on_stack || ranges.source_span != 0 || !ask_device(*state_) ||
+        state_->reaches_pageable.load(std::memory_order_relaxed) || !state_->watched.wants(ranges.site, now_ns())) {
+        return;
+    }
+    const OwnTime own;
+    WatchRequest request;
+    request.address = ranges.source;
+    request.bytes = ranges.bytes;
+    request.pageable = true;
+    request.mark = ranges.site;
+    RangeUse use;
+    use.ticket = ticket;
+    use.address = ranges.source;
+    use.bytes = ranges.bytes;
+    use.flags = kUsePageable;
+    use.site = ranges.site;
+    use.thread = t_thread.shard->slot->thread;
+    if (const WatchTicket watch = state_->watched.begin(request)) {
+        state_->watched.issued(watch, use);
+    }
+}
+
+namespace {
+
+// Stack memory below the frame of whoever launches the graph: of a function that has returned.
+void look_for_stack(State& state, const GraphWork& work, const CopyRanges& ranges, const Ticket& ticket,
+                    std::uintptr_t frame) noexcept {
+    const bool upload = work.direction == Direction::host_to_device;
+    const std::uintptr_t address = upload ? ranges.source : ranges.destination;
+    if (work.stack_thread != t_thread.shard->slot->thread || address >= frame) {
+        return;
+    }
+    FoundRace race;
+    race.rule = report::RaceRule::graph_buffer_gone;
+    race.copy.address = address;
+    race.copy.bytes = race.end = ranges.bytes;
+    race.copy.ticket = ticket;
+    race.copy.site = work.origin;
+    race.copy.thread = race.other_thread = t_thread.shard->slot->thread;
+    race.other_site = t_thread.simple_site;
+    race.graph_launches = 1;
+    state.races.add(race);
+}
+
+}  // namespace
+
+void StreamCall::follow_graph_ranges(const void* executable, const Ticket& ticket) noexcept {
+    const ExecGraph* graph = ticket && state_->follows_ranges && t_thread.shard != nullptr
+                                 ? state_->graphs.find(reinterpret_cast<std::uintptr_t>(executable))
+                                 : nullptr;
+    if (graph == nullptr) {
+        return;
+    }
+    const std::uintptr_t frame = std::max(caller_.frame, t_thread.guard);
+    for (const GraphWork& work : *graph) {
+        if (!work.enabled) {
+            continue;
+        }
+        CopyRanges ranges;
+        ranges.destination = work.destination_address;
+        ranges.source = work.source_address;
+        ranges.bytes = work.bytes;
+        ranges.destination_span = work.destination_span;
+        ranges.source_span = work.source_span;
+        ranges.site = work.origin;
+        ranges.destination_is = work.destination.kind;
+        ranges.source_is = work.kind == SiteKind::copy ? work.source.kind : MemoryClass::none;
+        ranges.in_graph = true;
+        state_->races.copied(t_thread.shard->known_uses, nullptr, t_thread.shard->slot->thread, operation_, ticket,
+                             ranges);
+        if (work.stack_thread != 0) {
+            look_for_stack(*state_, work, ranges, ticket, frame);
+        }
+    }
+}
+
 // CUDA Driver API, "API synchronization behavior", of functions without "Async": uploads wait for the stream first, and
 // are complete on return from page-locked memory; downloads are complete on return; copies on the device do not wait;
 // copies between host memory are fully synchronous; fills are asynchronous except of page-locked memory. Older editions
@@ -145,24 +339,35 @@ __attribute__((noinline)) void StreamCall::copied_blocking(int status) noexcept 
     if (status != 0 || operation_.entry == nullptr) {
         return;
     }
-    const Ticket ticket = copied(status);
-    const CopyFacts& copy = t_thread.copy;
+    const Ticket ticket = issued(status);
+    CopyFacts& copy = t_thread.copy;
+    const auto facts = std::bit_cast<SiteFacts>(FactWords{copy.facts[0], copy.facts[1]});
     bool waits = false;
     bool complete = false;
-    if (!copy.known) {
-    } else if (copy.kind == SiteKind::fill) {
-        waits = complete = is_page_locked(copy.destination);
-    } else if (copy.direction == Direction::host_to_device) {
+    if (copy.counters != nullptr) {
+        Streams::name_work(operation_, ticket, copy.counters->site);
+    }
+    if (!copy.known || copy.batch) {
+    } else if (facts.kind == SiteKind::fill) {
+        waits = complete = is_page_locked(facts.destination.kind);
+    } else if (facts.direction == Direction::host_to_device) {
         waits = true;
-        complete = is_page_locked(copy.source);
-    } else if (copy.direction == Direction::device_to_host || copy.direction == Direction::host_to_host) {
+        complete = is_page_locked(facts.source.kind);
+    } else if (facts.direction == Direction::device_to_host || facts.direction == Direction::host_to_host) {
         waits = complete = true;
     }
     if (waits) {
         streams().learned(operation_);
     }
+    if (copy.known && ticket) {
+        follow_ranges(ticket);
+    }
+    copy.known = false;
     if (complete) {
         streams().completed(operation_, ticket);
+    }
+    if (waits) {
+        host_learned(*state_);
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "clock.h"
 #include "hook_copy.h"
 #include "lifecycle.h"
 #include "state.h"
@@ -19,6 +20,26 @@
 #include "waits.h"
 
 namespace pincheck {
+
+// Takes what is done in a scope out of the time of the call that it is in.
+class OwnTime {
+  public:
+    OwnTime() noexcept : start_ns_(now_ns()) {}
+    ~OwnTime() { t_thread.own_ns += now_ns() - start_ns_; }
+    OwnTime(const OwnTime&) = delete;
+    OwnTime& operator=(const OwnTime&) = delete;
+
+  private:
+    std::uint64_t start_ns_;
+};
+
+// The host has just learned that work is complete: watches of copies end that are.
+inline void host_learned(State& state) noexcept {
+    if (state.watched.any()) [[unlikely]] {
+        const OwnTime own;
+        state.watched.learned(t_thread.simple_site);
+    }
+}
 
 // One driver call on a stream, from before its hook's body to after it.
 class StreamCall {
@@ -71,16 +92,33 @@ class StreamCall {
     }
     __attribute__((always_inline)) Ticket copied(int status) noexcept {
         const Ticket ticket = issued(status);
-        if (const report::CounterSlot* counters = t_thread.copy.counters) {
-            Streams::name_work(operation_, ticket, counters->site);
+        CopyFacts& copy = t_thread.copy;
+        if (copy.counters != nullptr) {
+            Streams::name_work(operation_, ticket, copy.counters->site);
         }
+        if (copy.watch) [[unlikely]] {
+            end_watch_call(ticket);
+        }
+        if (copy.known && ticket) [[likely]] {
+            follow_ranges(ticket);
+        }
+        copy.known = false;
         return ticket;
     }
     void copied_blocking(int status) noexcept;
     void issued_gate(int status, std::uint64_t gate = 0) noexcept;
+    // What the copies of an executable graph use, that was launched with that ticket.
+    void follow_graph_ranges(const void* executable, const Ticket& ticket) noexcept;
+    // Calls of this kind let a stream and the host, or another process, order each other through memory.
+    void signals() noexcept {
+        if (state_ != nullptr) {
+            state_->races.set_signals();
+        }
+    }
     void learned(int status) noexcept {
         if (status == 0 && operation_.entry != nullptr) {
             streams().learned(operation_);
+            host_learned(*state_);
         }
     }
 
@@ -96,6 +134,10 @@ class StreamCall {
     }
     StreamRef find_stream(std::uintptr_t identity) noexcept;
     void report_stream() noexcept;
+    void follow_ranges(const Ticket& ticket) noexcept;
+    void end_watch_call(const Ticket& ticket) noexcept;
+    void follow_ranges_anew(const Ticket& ticket, KnownPair& pair) noexcept;
+    void watch_pageable(const Ticket& ticket, const CopyRanges& ranges) noexcept;
 
     State* state_;
     const Caller& caller_;

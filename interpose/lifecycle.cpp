@@ -1,9 +1,7 @@
 #include "lifecycle.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -30,6 +28,7 @@
 #include "stack.h"
 #include "stack_room.h"
 #include "stack_walk.h"
+#include "tool_thread.h"
 #include "transfers.h"
 
 namespace pincheck {
@@ -80,6 +79,17 @@ std::uint64_t tell_lost_streams(State& state, std::uint64_t told) noexcept {
     return lost;
 }
 
+std::uint64_t tell_lost_ranges(State& state, std::uint64_t told) noexcept {
+    const std::uint64_t lost = state.races.lost_ranges();
+    state.image.lose(report::Loss::in_flight, lost - told, 0, now_ns());
+    return lost;
+}
+std::uint64_t tell_unwatched(State& state, std::uint64_t told) noexcept {
+    const std::uint64_t unwatched = state.watched.unwatched();
+    state.image.lose(report::Loss::unwatched, unwatched - told, 0, now_ns());
+    return unwatched;
+}
+
 // The tool thread. All signals are blocked: a SIGXFSZ or SIGPIPE of ours must not reach the program.
 void* write_reports(void* data) {
     Writer& writer = *static_cast<Writer*>(data);
@@ -97,6 +107,9 @@ void* write_reports(void* data) {
     report::FileState state = report::FileState::running;
     Transfers transfers(*writer.state);
     std::uint64_t lost_streams = 0;
+    std::uint64_t lost_ranges = 0;
+    std::uint64_t unwatched = 0;
+    bool told_watched = false;
     while (writer.file.is_open()) {
         const std::uint32_t wake = writer.wake.load(std::memory_order_acquire);
         const bool finish = writer.finish.load(std::memory_order_acquire) != 0;
@@ -110,8 +123,16 @@ void* write_reports(void* data) {
             forget_frames();
         }
         note_libraries(*writer.state, finish);
+        if (finish && !told_watched) {
+            told_watched = true;
+            note_watched(*writer.state);
+        }
         cupti::tick(*writer.state, transfers.sink());
+        transfers.name_kernels();
+        transfers.judge_accesses();
         lost_streams = tell_lost_streams(*writer.state, lost_streams);
+        lost_ranges = tell_lost_ranges(*writer.state, lost_ranges);
+        unwatched = tell_unwatched(*writer.state, unwatched);
         writer.file.write(writer.state->image, now_ns(), state);
         if (finish && writer.finished.load(std::memory_order_relaxed) == 0) {
             set_and_wake(writer.finished);
@@ -121,24 +142,6 @@ void* write_reports(void* data) {
     cupti::stop();
     set_and_wake(writer.finished);
     return nullptr;
-}
-
-bool start_thread(Writer& writer) noexcept {
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) {
-        return false;
-    }
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, kThreadStack);
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t thread;
-    const bool started = pthread_create(&thread, &attributes, &write_reports, &writer) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_attr_destroy(&attributes);
-    return started;
 }
 
 LifePage* life_page() noexcept {
@@ -201,6 +204,31 @@ void complain_about(Writer& writer) noexcept {
     }
 }
 
+// In a fork's child nothing is in flight, and the parent's descriptors are not the child's to use.
+void open_watch(State& state) noexcept {
+    if (state.after_fork) {
+        const Writer* parent = g_writer.load(std::memory_order_acquire);
+        if (parent != nullptr && parent->state != &state) {
+            parent->state->watched.close_in_child();
+        }
+        return;
+    }
+    if (options().races == RaceUse::off) {
+        return;
+    }
+    if (has_seccomp_filter()) {
+        state.races.read_nothing();
+    }
+    if (options().races >= RaceUse::watch) {
+        auto policy =
+            options().sample == WatchSampling::count ? WatchBudget::Policy::by_count : WatchBudget::Policy::by_cost;
+        if (options().races == RaceUse::trap && state.watched.open_trap(state) == TrapRefusal::none) {
+            policy = WatchBudget::Policy::all;
+        }
+        state.watched.open(policy, std::uint64_t{options().budget_percent} * 10, state.start_ns);
+    }
+}
+
 // The one thread that won: everything that may take a lock of the loader's happens here, after the State is visible.
 void finish_start(State& state, bool at_end) noexcept {
     if (options().complaint[0] != '\0' && !state.after_fork) {
@@ -210,10 +238,12 @@ void finish_start(State& state, bool at_end) noexcept {
         objects_belong_to(getpid(), libc_dlsym(RTLD_DEFAULT, "_dl_find_object"));
     }
     record_process(state);
+    open_watch(state);
     if (!state.after_fork && !at_end && options().stacks) {
         open_unwinder();
     }
     note_start(state);
+    note_races(state);
     // On the caller's thread, which may hold the loader's lock (a constructor that calls CUDA); on the tool's, for
     // which the caller waits a while, where the stack is too small.
     const bool room = has_stack_room(kCuptiStack);
@@ -224,7 +254,7 @@ void finish_start(State& state, bool at_end) noexcept {
     if (writer != nullptr) {
         writer->opens_cupti = !at_end && !room;
     }
-    if (writer == nullptr || !start_thread(*writer)) {
+    if (writer == nullptr || !start_tool_thread(kThreadStack, &write_reports, writer)) {
         cupti::stop();
         say(Level::problem, "cannot start a thread: %s; no report is made", std::strerror(errno));
         return;
@@ -280,6 +310,8 @@ __attribute__((destructor)) void on_exit() {
     }
     const KeepErrno keep;
     const NotCancelled whole;
+    state->watched.ended(0, -1);
+    state->races.ended(0, -1);
     writer->finish.store(1, std::memory_order_release);
     wake_tool_thread();
     wait_until_set(writer->finished, kExitWaitNs);

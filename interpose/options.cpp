@@ -3,9 +3,9 @@
 #include <elf.h>
 
 #include <cstddef>
-#include <initializer_list>
 
 #include "elf_objects.h"
+#include "report/rank_variables.h"
 
 // Where the kernel put argc, argv, the environment and the auxiliary vector. Valid from the first instruction of the
 // loader on, unlike environ (libc sets it in its own constructor).
@@ -117,6 +117,38 @@ bool apply(Options& options, Value key, Value value, const char*& expected) noex
             }
         }
         return false;
+    }
+    if (equals(key, "races")) {
+        expected = "trap, watch (watch,pageable), order or off";
+        constexpr struct {
+            const char* name;
+            RaceUse use;
+            bool pageable;
+        } kUses[] = {{"off", RaceUse::off, false},
+                     {"order", RaceUse::order, false},
+                     {"watch", RaceUse::watch, false},
+                     {"watch,pageable", RaceUse::watch, true},
+                     {"trap", RaceUse::trap, false}};
+        for (const auto& entry : kUses) {
+            if (equals(value, entry.name)) {
+                options.races = entry.use;
+                options.watch_pageable = entry.pageable;
+                return true;
+            }
+        }
+        return false;
+    }
+    if (equals(key, "sample")) {
+        expected = "cost or count";
+        if (!equals(value, "cost") && !equals(value, "count")) {
+            return false;
+        }
+        options.sample = equals(value, "count") ? WatchSampling::count : WatchSampling::cost;
+        return true;
+    }
+    if (equals(key, "budget")) {
+        expected = "percent, a number from 1 to 100";
+        return parse_number(value, 1, 100, options.budget_percent);
     }
     expected = "on or off";
     if (equals(key, "stacks")) {
@@ -265,13 +297,9 @@ const Start& start_settings() noexcept {
         if (temporary != nullptr && temporary[0] == '/') {
             copy(start.temporary_directory, sizeof(start.temporary_directory), {temporary, length_of(temporary)});
         }
-        // Open MPI, MPICH and Intel MPI, Slurm, torchrun.
-        for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"}) {
-            const char* rank = start_environment(name);
-            if (rank != nullptr && rank[0] >= '0' && rank[0] <= '9') {
-                copy(start.rank, sizeof(start.rank), {rank, length_of(rank)});
-                break;
-            }
+        const char* rank = report::rank_of_job([](const char* name) { return start_environment(name); }).text;
+        if (rank != nullptr) {
+            copy(start.rank, sizeof(start.rank), {rank, length_of(rank)});
         }
         return start;
     }();

@@ -8,6 +8,13 @@ namespace pincheck {
 // How much CUPTI, NVIDIA's profiling library, records: nothing; copies and memsets; kernels too.
 enum class CuptiUse : std::uint8_t { off, copies, full };
 
+// How races between copies in flight and later uses of their memory are looked for: not; by the order of calls; by the
+// kernel's record of written pages as well; by catching each access, in place of that.
+enum class RaceUse : std::uint8_t { off, order, watch, trap };
+// Which of the copies are watched: as many as the budget allows, or by count, the same in every run. With races=trap
+// all of them are.
+enum class WatchSampling : std::uint8_t { cost, count };
+
 struct Options {
     char output[512] = "pincheck-%e-%t-%h-%p.pcr";
     bool stacks = true;
@@ -16,6 +23,10 @@ struct Options {
     bool exports = true;
     bool dlsym = true;
     CuptiUse cupti = CuptiUse::copies;
+    RaceUse races = RaceUse::watch;
+    bool watch_pageable = false;  // races=watch,pageable: pageable sources too
+    WatchSampling sample = WatchSampling::cost;
+    std::uint32_t budget_percent = 2;  // of the time, for watching
     bool full_command_line = true;
     int verbosity = 1;         // 0 silent, 1 problems, 2 also what was done
     char complaint[256] = "";  // first unknown key or bad value, for one line on stderr; "" when there is none

@@ -1,6 +1,5 @@
 #include "process_info.h"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -12,11 +11,13 @@
 #include <string_view>
 
 #include "clock.h"
+#include "coverage.h"
 #include "elf_objects.h"
 #include "log.h"
 #include "options.h"
 #include "real.h"
 #include "report_file.h"
+#include "small_file.h"
 
 #ifndef PINCHECK_VERSION
 #error "PINCHECK_VERSION comes from the build"
@@ -29,24 +30,6 @@ constexpr int kAttributeAsyncEngines = 40;
 constexpr int kAttributePageableAccess = 88;
 constexpr int kAttributeHostPageTables = 100;
 constexpr int kAttributeIntegrated = 18;
-
-// At most `size` bytes of a small file; no allocation.
-std::size_t read_file(const char* path, char* out, std::size_t size) noexcept {
-    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-        return 0;
-    }
-    std::size_t used = 0;
-    while (used < size) {
-        const ssize_t got = read(descriptor, out + used, size - used);
-        if (got <= 0) {
-            break;
-        }
-        used += static_cast<std::size_t>(got);
-    }
-    close(descriptor);
-    return used;
-}
 
 std::size_t executable(char* out, std::size_t size) noexcept {
     const ssize_t length = readlink("/proc/self/exe", out, size - 1);
@@ -129,6 +112,13 @@ void record_device(State& state) noexcept {
     record.host_page_tables = attribute(kAttributeHostPageTables);
     record.integrated = attribute(kAttributeIntegrated);
     state.image.add_device(record);
+    state.watched.set_device(record.host_page_tables != 0);
+    if (record.pageable_access != 0) {
+        state.reaches_pageable.store(true, std::memory_order_relaxed);
+    }
+    if (state.watched.is_stopped() || (state.watches_pageable && record.pageable_access != 0)) {
+        note_races(state);
+    }
 }
 
 bool report_name(char* out, std::size_t size) noexcept {

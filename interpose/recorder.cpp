@@ -14,6 +14,7 @@
 #include "log.h"
 #include "memory.h"
 #include "options.h"
+#include "stack_record.h"
 
 namespace pincheck {
 
@@ -25,8 +26,6 @@ using report::CounterSlot;
 constexpr std::size_t kKeyDepth = 6;
 // So many ended threads keep their counters to themselves; then the oldest are shared with new threads.
 constexpr std::uint32_t kKeptShards = 64;
-// Room is kept for the overflow sites of each API.
-constexpr std::uint32_t kMaxSites = 30000;
 // Second word of the key of work that came from another site; return addresses are never that small.
 constexpr std::uint64_t kOriginMark = 2;
 
@@ -114,23 +113,6 @@ bool reserve_in_shard(Shard& shard) noexcept {
     }
     unmap_memory(old, old_capacity * sizeof(Shard::Entry));
     return true;
-}
-
-// Called with sites_mutex held. 0 when the stack was dropped.
-std::uint32_t stack_id(State& state, const Backtrace& trace) noexcept {
-    const Hash128 key = hash_of({trace.unwound ? 1u : 2u, 0}, trace.addresses, trace.count);
-    if (const std::uint32_t* known = state.stacks.find(key)) {
-        return *known;
-    }
-    report::Frame frames[kMaxDepth];
-    state.modules.resolve(trace.addresses, trace.count, frames);
-    const std::uint32_t id = state.image.add_stack(
-        {frames, trace.count}, trace.unwound ? report::StackOrigin::unwound : report::StackOrigin::return_address,
-        trace.cut);
-    if (id != 0) {
-        state.stacks.insert(key, id);
-    }
-    return id;
 }
 
 // Which frames tell this site from others.
@@ -357,6 +339,7 @@ bool attach_thread(State& state, ThreadState& thread, const Caller& caller) noex
     thread.generation = state.generation;
     thread.driver_owned = !state.after_fork && runs_under_driver(caller);
     thread.may_ask = !state.after_fork && !thread.driver_owned;
+    thread.watches = state.watched.is_open();
     if (g_key_valid) {
         pthread_setspecific(g_key, &thread);
     }

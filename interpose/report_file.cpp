@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "descriptor.h"
+
 namespace pincheck {
 namespace {
 
@@ -44,16 +46,6 @@ bool join(const char* directory, const char* name, char* out, std::size_t size) 
     const int length =
         name[0] == '/' ? std::snprintf(out, size, "%s", name) : std::snprintf(out, size, "%s/%s", directory, name);
     return length > 0 && static_cast<std::size_t>(length) < size;
-}
-
-// Out of the way of programs that count on getting the lowest numbers. The same one where there is no room up there.
-int moved_up(int descriptor) noexcept {
-    const int high = descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 500) : -1;
-    if (high >= 0) {
-        close(descriptor);
-        return high;
-    }
-    return descriptor;
 }
 
 }  // namespace

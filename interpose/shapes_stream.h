@@ -46,6 +46,10 @@
 #define PINCHECK_ARGS_wait_value32          , stream, address, value, flags
 #define PINCHECK_PARAMS_wait_value64        (void* stream, std::uint64_t address, std::uint64_t value, unsigned flags)
 #define PINCHECK_ARGS_wait_value64          , stream, address, value, flags
+#define PINCHECK_PARAMS_pool_alloc          (std::uint64_t* pointer, std::size_t bytes, void* stream)
+#define PINCHECK_ARGS_pool_alloc            , pointer, bytes, stream
+#define PINCHECK_PARAMS_pool_alloc_from     (std::uint64_t* pointer, std::size_t bytes, void* pool, void* stream)
+#define PINCHECK_ARGS_pool_alloc_from       , pointer, bytes, pool, stream
 #define PINCHECK_PARAMS_write_value32       (void* stream, std::uint64_t address, std::uint32_t value, unsigned flags)
 #define PINCHECK_ARGS_write_value32         , stream, address, value, flags
 #define PINCHECK_PARAMS_write_value64       (void* stream, std::uint64_t address, std::uint64_t value, unsigned flags)

@@ -45,13 +45,6 @@ __attribute__((noinline)) std::uint64_t find_rule_slowly(std::uintptr_t return_a
     return rule.bits();
 }
 
-// The first address above the thread's own frames. glibc puts a thread's descriptor, which pthread_self() is the
-// address of, at the upper end of its stack, in one the program provides too; not so for the main thread.
-std::uintptr_t stack_top() noexcept {
-    const bool is_main = syscall(SYS_gettid) == getpid();
-    return is_main ? reinterpret_cast<std::uintptr_t>(__libc_stack_end) : static_cast<std::uintptr_t>(pthread_self());
-}
-
 // Widens the bounds down to `frame`, if all that lies between is mapped.
 __attribute__((noinline)) bool reach(std::uintptr_t frame, StackBounds& bounds) noexcept {
     const KeepErrno keep;
@@ -71,25 +64,11 @@ __attribute__((noinline)) bool reach(std::uintptr_t frame, StackBounds& bounds) 
     return true;
 }
 
-inline __attribute__((always_inline)) bool walk(const Caller& caller, std::size_t depth, StackBounds& bounds,
-                                                std::uintptr_t* addresses, std::size_t& count,
-                                                StackWords& words) noexcept {
-    addresses[0] = caller.return_address;
-    count = 1;
-    const std::uintptr_t frame = caller.frame;
-    if ((frame < bounds.low || frame >= bounds.high) && !reach(frame, bounds)) {
-        return false;
-    }
-    // A hook's frame begins with the caller's frame pointer and the return address (PINCHECK_CALLER sees to that).
-    std::uintptr_t address = word_at(frame + 8);
-    if (address != caller.return_address) {
-        return false;
-    }
-    words.add(frame + 8, address);
-    std::uintptr_t frame_pointer_at = frame;
-    std::uintptr_t stack = frame + 16;
-    // Nothing is read below `stack` but what a prologue pushed, which lies above this function's own frame.
-    const std::uintptr_t high = bounds.high;
+// From code at `address`, whose stack pointer is `stack`; the word at `frame_pointer_at` is its frame pointer.
+inline __attribute__((always_inline)) bool walk_on(std::uintptr_t address, std::uintptr_t stack,
+                                                   std::uintptr_t frame_pointer_at, std::size_t depth,
+                                                   std::uintptr_t high, std::uintptr_t* addresses, std::size_t& count,
+                                                   StackWords& words) noexcept {
     while (count < depth) {
         std::uint64_t word = 0;
         if (!g_rules.find_first(address, word)) {
@@ -128,7 +107,33 @@ inline __attribute__((always_inline)) bool walk(const Caller& caller, std::size_
     return true;
 }
 
+inline __attribute__((always_inline)) bool walk(const Caller& caller, std::size_t depth, StackBounds& bounds,
+                                                std::uintptr_t* addresses, std::size_t& count,
+                                                StackWords& words) noexcept {
+    addresses[0] = caller.return_address;
+    count = 1;
+    const std::uintptr_t frame = caller.frame;
+    if ((frame < bounds.low || frame >= bounds.high) && !reach(frame, bounds)) {
+        return false;
+    }
+    // A hook's frame begins with the caller's frame pointer and the return address (PINCHECK_CALLER sees to that).
+    std::uintptr_t address = word_at(frame + 8);
+    if (address != caller.return_address) {
+        return false;
+    }
+    words.add(frame + 8, address);
+    // Nothing is read below `stack` but what a prologue pushed, which lies above this function's own frame.
+    return walk_on(address, frame + 16, frame, depth, bounds.high, addresses, count, words);
+}
+
 }  // namespace
+
+// The first address above the thread's own frames. glibc puts a thread's descriptor, which pthread_self() is the
+// address of, at the upper end of its stack, in one the program provides too; not so for the main thread.
+std::uintptr_t stack_top() noexcept {
+    const bool is_main = syscall(SYS_gettid) == getpid();
+    return is_main ? reinterpret_cast<std::uintptr_t>(__libc_stack_end) : static_cast<std::uintptr_t>(pthread_self());
+}
 
 std::atomic<std::uint32_t> g_frames_epoch{0};
 
@@ -142,6 +147,16 @@ bool walk_stack(const Caller& caller, std::size_t depth, StackBounds& bounds, st
         words.count = 0;
     }
     return answered;
+}
+
+bool walk_stack(const Registers& registers, std::size_t depth, StackBounds& bounds, std::uintptr_t* addresses,
+                std::size_t& count) noexcept {
+    addresses[0] = registers.instruction + 1;
+    count = 1;
+    StackWords words{};
+    return ((registers.stack >= bounds.low && registers.stack < bounds.high) || reach(registers.stack, bounds)) &&
+           walk_on(addresses[0], registers.stack, reinterpret_cast<std::uintptr_t>(&registers.frame), depth,
+                   bounds.high, addresses, count, words);
 }
 
 void forget_frames() noexcept {

@@ -62,6 +62,20 @@ inline bool is_unchanged(const StackWords& words, const Caller& caller) noexcept
 bool walk_stack(const Caller& caller, std::size_t depth, StackBounds& bounds, std::uintptr_t* addresses,
                 std::size_t& count, StackWords& words) noexcept;
 
+// The registers of a thread that was stopped at an instruction.
+struct Registers {
+    std::uintptr_t instruction;
+    std::uintptr_t stack;
+    std::uintptr_t frame;  // rbp
+};
+// The same from the instruction outwards, of the calling thread, in a signal's handler. The first address is one past
+// the instruction's, as if it were a call that returns there: whoever looks for its line goes back by one.
+bool walk_stack(const Registers& registers, std::size_t depth, StackBounds& bounds, std::uintptr_t* addresses,
+                std::size_t& count) noexcept;
+
+// The first address above the calling thread's own frames.
+std::uintptr_t stack_top() noexcept;
+
 // Objects were unmapped: their addresses may mean other code.
 void forget_frames() noexcept;
 

@@ -10,16 +10,22 @@
 #include "graph_book.h"
 #include "hash_table.h"
 #include "kernel_set.h"
+#include "later_looks.h"
 #include "modules.h"
 #include "options.h"
 #include "pinned_map.h"
+#include "races.h"
 #include "report/image.h"
 #include "report/mutex.h"
 #include "stack_walk.h"
 #include "streams.h"
 #include "thread_state.h"
+#include "watched_copies.h"
 
 namespace pincheck {
+
+// Room is kept for the overflow sites of each API.
+inline constexpr std::uint32_t kMaxSites = 30000;
 
 // A slot of a shard's waits.
 struct WaitLink {
@@ -81,6 +87,9 @@ struct Shard {
         std::uint32_t site;
     };
     IdleWait idle_wait;
+    KnownUses known_uses;                // see races.h
+    RangeBook::Found released;           // of the call that is being made
+    BatchRanges batch;                   // of the call that is being made
     std::atomic<WaitLink*> wait_links;   // all of `waits`, newest first, for the tool's thread
     HashTable<report::WaitSlot*> waits;  // by site, cause and evidence; only the owning thread touches it
 };
@@ -92,6 +101,9 @@ struct State {
     std::uint64_t generation = 0;
     bool after_fork = false;  // child of a process that had used CUDA: no question to the driver, no unwinding
     std::uint64_t start_ns = 0;
+    const bool follows_ranges = options().races != RaceUse::off;
+    const bool watches_pageable = options().watch_pageable;
+    std::atomic<bool> reaches_pageable{false};  // a device reads pageable memory by itself: nothing is staged
     const std::uint64_t threshold_ns = std::uint64_t{options().threshold_us} * 1000;  // from here on a call was held
 
     ModuleTable modules;
@@ -115,8 +127,11 @@ struct State {
     GraphBook graphs;
     KernelSet kernels;
     Streams streams;
+    Races races{image, streams};
+    WatchedCopies watched{image, streams, races};
     Mutex wait_links_mutex;
     ChunkArray<WaitLink, 256, 65536> wait_links;
+    LaterLooks<WaitedCall> held_calls;
     std::atomic<std::uint32_t> last_stream_thread{0};  // numbers threads for their default streams
     std::atomic<std::uint64_t> devices_seen{0};        // bit per ordinal
 

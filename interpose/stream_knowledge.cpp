@@ -71,6 +71,22 @@ void Streams::learned(const EventUse& use) noexcept {
     }
 }
 
+void Streams::note_event(const EventUse& use) noexcept {
+    const StreamPlace& place = use.point.own;
+    if (!use.recorded || use.foreign || place.stream == 0) {
+        return;
+    }
+    StreamEntry& entry = *at(place.slot);
+    if (entry.issued.load(std::memory_order_relaxed) <= place.sequence || !events_.is_still(use)) {
+        return;
+    }
+    const std::lock_guard lock(entry.mutex);
+    if (entry.number.load(std::memory_order_relaxed) == place.stream) {
+        entry.early_event_from = place.sequence;
+        entry.early_event_to = entry.issued.load(std::memory_order_relaxed);
+    }
+}
+
 void Streams::learn(const StreamPlace& place) noexcept {
     EdgeList reached;
     advance(place, reached);

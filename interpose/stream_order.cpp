@@ -162,6 +162,10 @@ void Streams::waited(const Operation& operation, const EventUse& use) noexcept {
     if (use.foreign || (use.entry == nullptr && events_.lost() != 0)) {
         edges[count++].kind = EdgeKind::gate;
     } else if (!use.recorded || !events_.is_still(use)) {
+        if (use.entry != nullptr && (use.recorded || !use.alone)) {
+            // Another thread records it meanwhile: which record is waited for is not known.
+            forgot_order_.store(true, std::memory_order_relaxed);
+        }
         return;
     } else {
         for (const StreamPlace& place : {use.point.own, use.point.legacy}) {

@@ -1,6 +1,7 @@
 // What is asked about streams.
 #include <algorithm>  // min
 #include <mutex>      // lock_guard
+#include <new>
 
 #include "streams.h"
 
@@ -12,20 +13,44 @@ bool Streams::is_known_complete(const Ticket& ticket) const noexcept {
     return is_complete({ticket.stream, ticket.slot, ticket.sequence, 0});
 }
 
+bool Streams::has_early_event(const Ticket& ticket) noexcept {
+    if (!ticket) {
+        return false;
+    }
+    StreamEntry& entry = *at(ticket.slot);
+    const std::lock_guard lock(entry.mutex);
+    return entry.number.load(std::memory_order_relaxed) == ticket.stream && entry.early_event_from < ticket.sequence &&
+           ticket.sequence <= entry.early_event_to;
+}
+
 Streams::Losses Streams::losses() const noexcept {
     return {lost_streams_.load(std::memory_order_relaxed), events_.lost(), lost_edges_.load(std::memory_order_relaxed)};
 }
 
 // ---- Armed
 
-// Looks in the past of a place for a gate that is not known to have run. What is known complete is not in the queues
-// any more. Bounded: where the past is wider than this, it says that there is one.
+// Looks in the past of a place for a gate that is not known to have run, or for one piece of work. What is known
+// complete is not in the queues any more. Bounded: where the past is wider than this, it says that it found it.
 class StreamSearch {
   public:
     explicit StreamSearch(Streams& streams) noexcept : streams_(streams) {}
 
     bool finds_gate(const StreamPlace& start) noexcept {
         add(start);
+        return run();
+    }
+    bool finds(const Ticket& work, const StreamPoint& start) noexcept {
+        work_ = work;
+        add(start.own);
+        add(start.legacy);
+        return run();
+    }
+
+  private:
+    static constexpr std::size_t kPlaces = 128;
+    static constexpr std::size_t kSeen = 512;
+
+    bool run() noexcept {
         while (count_ != 0 && !found_) {
             const StreamPlace place = places_[--count_];  // its room is used again meanwhile
             look_at(place);
@@ -33,12 +58,12 @@ class StreamSearch {
         return found_;
     }
 
-  private:
-    static constexpr std::size_t kPlaces = 128;
-    static constexpr std::size_t kSeen = 512;
-
     void add(const StreamPlace& place) noexcept {
         if (streams_.is_complete(place)) {
+            return;
+        }
+        if (work_ && place.stream == work_.stream && place.sequence >= work_.sequence) {
+            found_ = true;
             return;
         }
         // Places that were there already, with as much before them.
@@ -71,7 +96,7 @@ class StreamSearch {
             if (entry.number.load() != place.stream) {
                 return;
             }
-            if (entry.lost_gate > entry.complete.load() && entry.lost_gate <= place.sequence) {
+            if (!work_ && entry.lost_gate > entry.complete.load() && entry.lost_gate <= place.sequence) {
                 found_ = true;
                 return;
             }
@@ -81,7 +106,7 @@ class StreamSearch {
                     break;
                 }
                 if (edge->kind == EdgeKind::gate) {
-                    found_ = found_ || !edge->opened;
+                    found_ = found_ || (!work_ && !edge->opened);
                 } else {
                     add(edge->target);
                 }
@@ -103,12 +128,46 @@ class StreamSearch {
     }
 
     Streams& streams_;
+    Ticket work_;  // empty: a gate is looked for
     StreamPlace places_[kPlaces];
     std::size_t count_ = 0;
     StreamPlace seen_[kSeen] = {};
     std::size_t seen_count_ = 0;
     bool found_ = false;
 };
+
+// A search is too large for the stack of whoever calls, and rare.
+template <class Find>
+bool Streams::search(Find&& find) noexcept {
+    const std::lock_guard lock(search_mutex_);
+    if (search_room_ == nullptr) {
+        search_room_ = map_memory(sizeof(StreamSearch));
+    }
+    return search_room_ == nullptr || find(*new (search_room_) StreamSearch(*this));
+}
+
+void Streams::free_search_room() noexcept {
+    unmap_memory(search_room_, sizeof(StreamSearch));
+}
+
+bool Streams::finds_gate(const StreamPlace& place) noexcept {
+    return search([&](StreamSearch& search) { return search.finds_gate(place); });
+}
+
+bool Streams::is_behind(const Operation& later, const Ticket& earlier) noexcept {
+    const StreamEntry* entry = later.entry;
+    if (entry == nullptr || later.number == earlier.stream || is_known_complete(earlier)) {
+        return true;
+    }
+    const StreamEntry& other = *at(earlier.slot);
+    const bool blocking = !entry->is_non_blocking() && !other.is_non_blocking();
+    if (blocking && &entry->owner() == &other.owner() && (entry->is_legacy() || other.is_legacy())) {
+        return true;  // or the other way round: they never run at the same time
+    }
+    // What has become known complete meanwhile is not searched through: then the way to the work may have been missed.
+    return search([&](StreamSearch& search) { return search.finds(earlier, later.before); }) ||
+           is_known_complete(earlier);
+}
 
 bool Streams::is_armed(const Ticket& ticket) noexcept {
     if (is_known_complete(ticket)) {
@@ -120,7 +179,7 @@ bool Streams::is_armed(const Ticket& ticket) noexcept {
     }
     const StreamPlace place{ticket.stream, ticket.slot, ticket.sequence, ticket.epoch};
     if (ticket.sequence != entry.issued.load()) {
-        return !StreamSearch(*this).finds_gate(place);
+        return !finds_gate(place);
     }
     // Where nothing that is in the stream now is behind a gate, the mark goes. It is taken back before the search: what
     // is put in meanwhile sets it again.
@@ -130,11 +189,26 @@ bool Streams::is_armed(const Ticket& ticket) noexcept {
         now.epoch = entry.owner().begun.load() + 1;
         entry.owner().maybe_gated.store(false);
     }
-    if (!StreamSearch(*this).finds_gate(now)) {
+    if (!finds_gate(now)) {
         return true;
     }
     mark_gated(entry);
-    return entry.is_legacy() && !StreamSearch(*this).finds_gate(place);
+    return entry.is_legacy() && !finds_gate(place);
+}
+
+bool Streams::is_next_armed(const PendingThen& pending) noexcept {
+    const StreamEntry* entry = pending.entry;
+    if (entry == nullptr || !is_armed({pending.number, entry->slot, pending.issued, 0})) {
+        return false;
+    }
+    ContextEntry& context = entry->owner();
+    const StreamEntry* legacy = context.legacy.load(std::memory_order_acquire);
+    if (entry->is_non_blocking() || legacy == nullptr || !context.maybe_gated.load()) {
+        return true;
+    }
+    // Behind the legacy stream's work; in that stream, behind what is in the blocking ones.
+    const std::uint64_t epoch = entry == legacy ? context.begun.load() : context.ended.load();
+    return !finds_gate({legacy->number.load(std::memory_order_acquire), legacy->slot, legacy->issued.load(), epoch});
 }
 
 // The host function behind that gate has returned. It was the last of what is known complete with it where nothing else

@@ -170,6 +170,7 @@ StreamRef Streams::add(std::uintptr_t context, int device, std::uintptr_t identi
         entry->other_operations.store(0);
         entry->retired = false;
         entry->dead = false;
+        entry->early_event_from = entry->early_event_to = 0;
         entry->site = site;
         entry->number.store(number, std::memory_order_release);
     }
@@ -285,6 +286,9 @@ void Streams::destroy(ContextEntry& context) noexcept {
             unchain(entry);
         }
         unlist(context, entry);
+        if (entry.first_edge != 0) {
+            forgot_order_.store(true, std::memory_order_relaxed);
+        }
         free_edges(entry);
         entry.dead = true;
         const std::lock_guard slots_lock(slots_mutex_);
@@ -333,9 +337,18 @@ std::uint32_t Streams::report_id(const StreamEntry& entry) noexcept {
     return id != kBeingReported ? id : 0;
 }
 
+bool Streams::is_in(const Ticket& ticket, std::uintptr_t context, int device) const noexcept {
+    const StreamEntry& entry = *at(ticket.slot);
+    const ContextEntry& owner = entry.owner();
+    return entry.number.load(std::memory_order_acquire) == ticket.stream &&
+           (context == 0 || owner.handle.load(std::memory_order_relaxed) == context) &&
+           (device < 0 || owner.device.load(std::memory_order_relaxed) == device);
+}
+
 Streams::~Streams() {
     unmap_memory(buckets_.load(std::memory_order_relaxed), kBuckets * sizeof(std::atomic<StreamEntry*>));
     free_snapshots();
+    free_search_room();
 }
 
 }  // namespace pincheck

@@ -169,6 +169,9 @@ class Streams {
     }
     static bool claim_report(StreamRef stream) noexcept;
     static std::uint32_t report_id(const StreamEntry& entry) noexcept;
+    std::uint32_t report_id(const Ticket& ticket) const noexcept { return report_id(*at(ticket.slot)); }
+    // Whether the work is of that context (0: any) and device (-1: any).
+    bool is_in(const Ticket& ticket, std::uintptr_t context, int device) const noexcept;
     static void set_report_id(StreamRef stream, std::uint32_t id) noexcept;
 
     // ---- Putting operations into streams
@@ -266,6 +269,8 @@ class Streams {
     }
     // The event's last record is complete: a synchronisation or successful query.
     void learned(const EventUse& use) noexcept;
+    // After that, and after everybody who asks about work that is complete by it was told: see has_early_event().
+    void note_event(const EventUse& use) noexcept;
     // Around cuCtxSynchronize. Exactly one of learned() and forget() follows.
     ContextWait begin_context_wait(std::uintptr_t context) noexcept;
     void learned(const ContextWait& wait) noexcept;
@@ -277,8 +282,25 @@ class Streams {
     // ---- Questions
 
     bool is_known_complete(const Ticket& ticket) const noexcept;
+    // The host's newest wait for an event of the work's stream, that left some of it, returned after the work had been
+    // issued; and the event had been recorded before that.
+    bool has_early_event(const Ticket& ticket) noexcept;
     // False: the past of the work holds a gate that is not known to have run.
     bool is_armed(const Ticket& ticket) noexcept;
+    // False: is_armed() is true. A cheap first look.
+    bool may_be_gated(const Ticket& ticket) const noexcept { return at(ticket.slot)->maybe_gated.load(); }
+    // Whether what is put into the stream next, behind what was pending there, would be armed as far as is known now.
+    bool is_next_armed(const PendingThen& pending) noexcept;
+    // Whether the operation comes after that work in whatever runs them: in one stream, through events, through the
+    // legacy default stream; so that work in the legacy stream and in a blocking one are never beside each other. True
+    // as well where the past of the operation is too wide to be searched, and for a stream that nobody saw.
+    bool is_behind(const Operation& later, const Ticket& earlier) noexcept;
+    // Something that is_behind() would have to know was forgotten: edges for which there was no room, order that went
+    // through a context that is gone, events recorded and waited for at the same time.
+    bool may_have_forgotten_order() const noexcept {
+        return forgot_order_.load(std::memory_order_relaxed) || lost_edges_.load(std::memory_order_relaxed) != 0 ||
+               events_.lost() != 0;
+    }
     Pending pending(StreamRef stream) noexcept;
     // What is pending now, to be asked about after a call that may learn of it. A wait for a blocking stream is behind
     // that stream only (measured: H200, driver 580.159.04).
@@ -381,6 +403,10 @@ class Streams {
     static std::uint32_t pending_site(const StreamEntry& entry) noexcept;
     StreamEntry* blocking_work_beside(ContextEntry& context, const StreamEntry& legacy,
                                       std::uint64_t since_action) noexcept;
+    template <class Find>
+    bool search(Find&& find) noexcept;
+    void free_search_room() noexcept;
+    bool finds_gate(const StreamPlace& place) noexcept;
     void look_behind(const Operation& operation, PendingThen& then) noexcept;
     void destroy(ContextEntry& context) noexcept;
     void pending_in(ContextEntry& context, Pending& pending) noexcept;
@@ -403,11 +429,14 @@ class Streams {
     Mutex edges_mutex_;
     ChunkArray<OrderEdge, 512, kMaxEdges> edges_;
     std::uint32_t free_edge_ = 0;
+    Mutex search_mutex_;  // before any other but none at the same time as the table's
+    void* search_room_ = nullptr;
     Mutex snapshots_mutex_;
     Snapshot* snapshots_ = nullptr;
     Snapshot* free_snapshots_ = nullptr;
     std::atomic<std::uint64_t> lost_streams_{0};
     std::atomic<std::uint64_t> lost_edges_{0};
+    std::atomic<bool> forgot_order_{false};
 };
 
 }  // namespace pincheck

@@ -8,6 +8,7 @@
 #include "stack.h"
 #include "stack_walk.h"
 #include "streams.h"
+#include "write_watch.h"
 
 namespace pincheck {
 
@@ -25,11 +26,16 @@ struct LastRange {
 // What the copy or fill that is being made is, for whoever follows the driver call inside it (see hook_stream.h).
 struct CopyFacts {
     const report::CounterSlot* counters = nullptr;  // of its site; null: not known
-    bool known = false;  // of a call that is not asynchronous, and what it copies is known: what follows is set
-    report::SiteKind kind{};
-    report::Direction direction{};
-    report::MemoryClass source{};
-    report::MemoryClass destination{};
+    bool known = false;           // what follows is set; not before it is classified, nor after it was followed
+    bool batch = false;           // what is copied is in the shard's batch instead
+    std::uint64_t facts[2] = {};  // SiteFacts
+    std::uintptr_t destination = 0;
+    std::uintptr_t source = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t destination_span = 0;
+    std::uint64_t source_span = 0;
+    std::uint32_t pin_site = 0;
+    WatchTicket watch;  // of the copy that is being made
 };
 
 // What was pending in a context when a call began that waits for it.
@@ -58,8 +64,9 @@ using Errands = std::uint8_t;
 inline constexpr Errands kAskDevice = 1;  // the driver has not been asked yet which device this is
 inline constexpr Errands kIdTold = 2;     // CUPTI told the call's id
 // Of the call itself:
-inline constexpr Errands kClassify = 4;    // what memory it is could not be asked before it
-inline constexpr Errands kSayWhyHeld = 8;  // it held the host
+inline constexpr Errands kClassify = 4;       // what memory it is could not be asked before it
+inline constexpr Errands kSayWhyHeld = 8;     // it held the host
+inline constexpr Errands kUsedCombined = 16;  // the host's side is write-combined memory (option races=trap)
 
 struct ThreadState {
     std::uint64_t generation = 0;  // of the State that `shard` belongs to
@@ -75,6 +82,7 @@ struct ThreadState {
     std::uintptr_t last_kernel = 0;  // launched last
     std::uint32_t launches = 0;      // and event records and waits
     std::uint32_t exact_until = 0;   // so many are timed exactly
+    std::uint32_t simple_site = 0;   // of the last call that is no copy, launch or event
     DeviceCall device_call;
     LastStream last_stream;
     CopyFacts copy;
@@ -88,6 +96,8 @@ struct ThreadState {
     std::uint32_t delaying_left = 0;             // operations still looked at
     std::uint32_t stream_thread = 0;             // names the thread's default streams; 0: it used none
     std::uint32_t created_site = 0;              // by the last look for counters; 0: the site was known
+    std::uint64_t own_ns = 0;                    // the tool's own work inside calls, which is not theirs
+    bool watches = false;                        // copies are watched (option races)
     bool driver_owned = false;                   // started by the driver: no question may be asked here
     Errands errands = kAskDevice;
     // Pointer queries during a capture neither fail nor invalidate it (measured: H200, driver 580.159.04).

@@ -170,6 +170,7 @@ WaitVerdict cause_of(const HeldCall& call) noexcept {
         case SiteKind::graph_setup:
         case SiteKind::stream_setup:
         case SiteKind::query:
+        case SiteKind::host_access:
             break;
     }
     return not_by_itself(call);

@@ -2,6 +2,7 @@
 
 #include <mutex>  // lock_guard
 
+#include "clock.h"
 #include "log.h"
 
 namespace pincheck {
@@ -154,6 +155,17 @@ void delay_next(ThreadState& thread, WaitSlot* slot, const Wait& wait) noexcept 
 
 }  // namespace
 
+namespace {
+
+bool waits_for_device(const HeldCall& call, report::WaitCause cause) noexcept {
+    using enum report::WaitCause;
+    const bool copies = call.kind == report::SiteKind::copy || call.kind == report::SiteKind::fill;
+    return !copies && (cause == earlier_work || cause == device_wide || cause == queue_full || cause == legacy_stream ||
+                       cause == requested);
+}
+
+}  // namespace
+
 void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall call, std::uint64_t start_ns,
                  std::uint64_t end_ns) noexcept {
     call.host_ns = end_ns - start_ns;
@@ -170,6 +182,9 @@ void record_wait(State& state, ThreadState& thread, std::uint32_t site, HeldCall
     wait.behind_site = verdict.behind_site;
     wait.items = verdict.items;
     wait.stream = verdict.stream;
+    if (options().cupti == CuptiUse::full && waits_for_device(call, verdict.cause)) {
+        state.held_calls.add({site, thread.shard->slot->thread, start_ns, now_ns(), call.host_ns, 0});
+    }
     delay_next(thread, add_wait(state, *thread.shard, wait), wait);
 }
 

@@ -90,6 +90,9 @@ inline int release_through(Api api, Caller caller, Pointer pointer) {
     hook.take_range((std::uintptr_t)pointer);
     const int status = real(pointer);
     hook.range_released(status);
+    if (!std::is_pointer_v<Pointer>) {
+        hook.device_memory_freed(status);
+    }
     hook.after(status, 0);
     return status;
 }

@@ -16,6 +16,13 @@ inline std::uintptr_t address_of(const void* pointer) noexcept {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
+// Right before the driver's call: the copy's host memory may be watched from here on (watched_copies.h).
+__attribute__((always_inline)) inline void watch_copy(Api api) noexcept {
+    if (t_thread.watches) [[unlikely]] {
+        begin_watch(api);
+    }
+}
+
 // `describe` gives the CopyArguments; it is not asked for a call that is part of another: most of the driver's are
 // parts of a runtime's.
 template <class Function, class Describe, class... Arguments>
@@ -27,6 +34,7 @@ inline __attribute__((always_inline)) int copy_through(Api api, Caller caller, D
         return kNoCuda;
     }
     if (Hook::is_part_of_another(caller, rule)) {
+        watch_copy(api);
         return real(arguments...);
     }
     CopyHook hook(api, caller, rule);
@@ -34,6 +42,7 @@ inline __attribute__((always_inline)) int copy_through(Api api, Caller caller, D
     if (!hook.before(facts)) [[unlikely]] {
         return real(arguments...);
     }
+    watch_copy(api);
     const int status = real(arguments...);
     hook.after(status);
     return status;

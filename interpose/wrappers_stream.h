@@ -82,6 +82,24 @@ inline int hook_stream_create_green(Api api, Caller caller, void** stream, void*
                          priority);
 }
 
+// Memory of a pool may be what other work used last: the allocation is behind that, in ways that nobody sees.
+template <class... Rest>
+inline int alloc_from_pool(Api api, std::uint64_t* pointer, std::size_t bytes, Rest... rest) {
+    const int status = pass_quietly(api, pointer, bytes, rest...);
+    State* state = state_or_start();
+    if (status == 0 && pointer != nullptr && state != nullptr) {
+        const KeepErrno keep;
+        state->races.device_range_made(*pointer, bytes);
+    }
+    return status;
+}
+inline int hook_pool_alloc(Api api, Caller, std::uint64_t* pointer, std::size_t bytes, void* stream) {
+    return alloc_from_pool(api, pointer, bytes, stream);
+}
+inline int hook_pool_alloc_from(Api api, Caller, std::uint64_t* pointer, std::size_t bytes, void* pool, void* stream) {
+    return alloc_from_pool(api, pointer, bytes, pool, stream);
+}
+
 // Handles end before the real call: another thread may be given the same one right after it.
 inline int hook_stream_destroy(Api api, Caller, void* stream) {
     if (State* state = state_or_start()) {
@@ -105,12 +123,16 @@ inline int hook_event_create(Api api, Caller, void** event, unsigned flags) {
 }
 inline int hook_context_destroy(Api api, Caller, void* context) {
     if (State* state = state_or_start()) {
+        state->watched.ended(reinterpret_cast<std::uintptr_t>(context), -1);
+        state->races.ended(reinterpret_cast<std::uintptr_t>(context), -1);
         state->streams.context_destroyed(reinterpret_cast<std::uintptr_t>(context));
     }
     return pass_quietly(api, context);
 }
 inline int hook_device_reset(Api api, Caller, int device) {
     if (State* state = state_or_start()) {
+        state->watched.ended(0, device);
+        state->races.ended(0, device);
         state->streams.device_reset(device);
     }
     return pass_quietly(api, device);
@@ -118,9 +140,14 @@ inline int hook_device_reset(Api api, Caller, int device) {
 
 // The primary context ends with its last user.
 inline int hook_device_release(Api api, Caller, int device) {
-    const int status = pass_quietly(api, device);
     State* state = state_or_start();
+    if (state != nullptr) {
+        state->watched.contexts_may_end();
+    }
+    const int status = pass_quietly(api, device);
     if (status == 0 && state != nullptr && !is_primary_context_active(*state, device)) {
+        state->watched.ended(0, device);
+        state->races.ended(0, device);
         state->streams.device_reset(device);
     }
     return status;
@@ -196,6 +223,13 @@ inline int hook_add_callback(Api api, Caller caller, void* stream, StreamCallbac
 
 // ---- Following
 
+// Before the body of a call that may be no SimpleHook's, unless it is a part of one.
+inline void forget_site() noexcept {
+    if (t_thread.guard == 0) {
+        t_thread.simple_site = 0;
+    }
+}
+
 template <Follow kFollow, class Body>
 inline __attribute__((always_inline)) int follow_work(Api api, Caller caller, void* stream, Body&& body) {
     StreamCall call(caller);
@@ -207,8 +241,12 @@ inline __attribute__((always_inline)) int follow_work(Api api, Caller caller, vo
         call.copied(status);
     } else if constexpr (kFollow == Follow::gate) {
         call.issued_gate(status);
+        call.signals();
     } else {
         call.issued(status);
+        if constexpr (kFollow == Follow::first) {
+            call.signals();
+        }
     }
     return status;
 }
@@ -221,7 +259,7 @@ inline int follow_graph(Api api, Caller caller, void* executable, void* stream, 
     if (call.state() != nullptr && call.state()->graphs.may_wait(reinterpret_cast<std::uintptr_t>(executable))) {
         call.issued_gate(status);
     } else {
-        call.issued(status);
+        call.follow_graph_ranges(executable, call.issued(status));
     }
     return status;
 }
@@ -271,6 +309,7 @@ template <class Body>
 inline __attribute__((always_inline)) int follow_stream_wait(Api api, Caller caller, void* stream, Body&& body) {
     StreamCall call(caller);
     call.begin_wait(api, stream);
+    forget_site();
     const int status = body(caller);
     call.learned(status);
     return status;
@@ -285,10 +324,15 @@ inline int follow_event_wait(Caller caller, Body&& body, Events... events) {
     t_thread.context_pending.known = false;
     const EventUse uses[] = {call.streams().look(reinterpret_cast<std::uintptr_t>(events))...};
     t_thread.pending = call.streams().look_at_pending(uses[0]);
+    forget_site();
     const int status = body(caller);
     if (status == 0) {
         for (const EventUse& use : uses) {
             call.streams().learned(use);
+        }
+        host_learned(*call.state());
+        for (const EventUse& use : uses) {
+            call.streams().note_event(use);
         }
     }
     return status;
@@ -301,9 +345,11 @@ inline int follow_context_wait(Caller caller, const void* context, Body&& body) 
         return body(caller);
     }
     const ContextWait wait = begin_context_wait(*call.state(), caller, context);
+    forget_site();
     const int status = body(caller);
     if (status == 0) {
         call.streams().learned(wait);
+        host_learned(*call.state());
     } else {
         call.streams().forget(wait);
     }

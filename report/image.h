@@ -72,6 +72,8 @@ class Image {
     CounterSlot* new_counter(CounterSlot* last) noexcept;
     ThreadSlot* new_thread() noexcept;
     WaitSlot* new_wait() noexcept;
+    RaceSlot* new_race() noexcept;
+    ReadSlot* new_read() noexcept;
     TransferSlot* new_transfer() noexcept;
     RangeSlot* new_range() noexcept;
     void free_range(RangeSlot* slot) noexcept;

@@ -22,6 +22,7 @@ static_assert(kPageBytes % sizeof(CounterSlot) == 0 && kSegmentHeaderBytes % siz
 static_assert(kPageBytes % sizeof(ThreadSlot) == 0 && kSegmentHeaderBytes % sizeof(ThreadSlot) == 0);
 static_assert(kPageBytes % sizeof(RangeSlot) == 0 && kSegmentHeaderBytes % sizeof(RangeSlot) == 0);
 static_assert(kPageBytes % sizeof(WaitSlot) == 0 && kSegmentHeaderBytes % sizeof(WaitSlot) == 0);
+static_assert(kPageBytes % sizeof(RaceSlot) == 0 && kSegmentHeaderBytes % sizeof(RaceSlot) == 0);
 static_assert(kPageBytes % sizeof(TransferSlot) == 0 && kSegmentHeaderBytes % sizeof(TransferSlot) == 0);
 static_assert(kPageBytes % sizeof(LossSlot) == 0 && kSegmentHeaderBytes % sizeof(LossSlot) == 0);
 static_assert(kHeaderBytes % kPageBytes == 0 && kSegmentBytes % kPageBytes == 0);
@@ -38,8 +39,12 @@ constexpr std::uint32_t slot_bytes(SegmentKind kind) noexcept {
             return sizeof(LossSlot);
         case SegmentKind::waits:
             return sizeof(WaitSlot);
+        case SegmentKind::races:
+            return sizeof(RaceSlot);
         case SegmentKind::transfers:
             return sizeof(TransferSlot);
+        case SegmentKind::reads:
+            return sizeof(ReadSlot);
         case SegmentKind::records:
             break;
     }
@@ -83,7 +88,7 @@ struct Image::Impl {
     // All below: under the mutex.
     std::uint32_t segment_count = 0;
     std::uint64_t bytes_used = 0;
-    Chain records, counters, ranges, threads, waits, transfers;
+    Chain records, counters, ranges, threads, waits, transfers, races, reads;
     std::uint32_t free_ranges = 0;
     std::uint32_t string_count = 0, module_count = 0, stack_count = 0, site_count = 0, overflow_site_count = 0;
     std::uint32_t stream_count = 0;

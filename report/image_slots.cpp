@@ -70,6 +70,24 @@ WaitSlot* Image::new_wait() noexcept {
     return slot;
 }
 
+RaceSlot* Image::new_race() noexcept {
+    auto* slot = impl_->new_slot<RaceSlot>(SegmentKind::races, impl_->races);
+    if (slot == nullptr) {
+        lose(Loss::races, 1, 0, monotonic_ns());
+        lose(Loss::image_full, 1, 0, monotonic_ns());
+    }
+    return slot;
+}
+
+ReadSlot* Image::new_read() noexcept {
+    auto* slot = impl_->new_slot<ReadSlot>(SegmentKind::reads, impl_->reads);
+    if (slot == nullptr) {
+        lose(Loss::reads, 1, 0, monotonic_ns());
+        lose(Loss::image_full, 1, 0, monotonic_ns());
+    }
+    return slot;
+}
+
 TransferSlot* Image::new_transfer() noexcept {
     auto* slot = impl_->new_slot<TransferSlot>(SegmentKind::transfers, impl_->transfers);
     if (slot == nullptr) {

@@ -42,6 +42,8 @@ struct Report {
     std::vector<RangeSlot> ranges;  // live when the last snapshot was taken
     std::vector<ThreadSlot> threads;
     std::vector<WaitSlot> waits;
+    std::vector<RaceSlot> races;
+    std::vector<ReadSlot> reads;
     std::vector<TransferSlot> transfers;
     std::vector<LossSlot> losses;
     std::uint64_t unknown_records = 0;  // of types that this reader does not know: skipped

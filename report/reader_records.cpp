@@ -204,6 +204,9 @@ void Parser::check_references() {
     Dangling stream_sites("streams name a site");
     Dangling wait_sites("wait fields name a site");
     Dangling wait_streams("wait fields name a stream");
+    Dangling race_sites("race fields name a site");
+    Dangling race_streams("race fields name a stream");
+    Dangling read_sites("read fields name a site");
     Dangling transfer_sites("transfers name a site");
     const auto text = [&](std::uint32_t id) { strings.check(id, report.strings); };
     if (report.process) {
@@ -262,14 +265,29 @@ void Parser::check_references() {
         }
         text(wait.kernel);
     }
+    for (const RaceSlot& race : report.races) {
+        for (const std::uint32_t site :
+             {race.copy_site, race.other_site, race.pin_site, race.wait_site, race.after_site, race.before_site}) {
+            race_sites.check(site, report.sites);
+        }
+        race_streams.check(race.stream, report.streams);
+        race_streams.check(race.other_stream, report.streams);
+        text(race.call);
+    }
+    for (const ReadSlot& read : report.reads) {
+        read_sites.check(read.site, report.sites);
+        read_sites.check(read.pin_site, report.sites);
+        text(read.call);
+    }
     for (const TransferSlot& transfer : report.transfers) {
         transfer_sites.check(transfer.site, report.sites);
     }
     for (const ThreadSlot& thread : report.threads) {
         text(thread.in_call_api);
     }
-    for (const Dangling* kind : {&strings, &modules, &symbol_modules, &stacks, &counter_sites, &range_sites,
-                                 &memory_sites, &stream_sites, &wait_sites, &wait_streams, &transfer_sites}) {
+    for (const Dangling* kind :
+         {&strings, &modules, &symbol_modules, &stacks, &counter_sites, &range_sites, &memory_sites, &stream_sites,
+          &wait_sites, &wait_streams, &race_sites, &race_streams, &read_sites, &transfer_sites}) {
         kind->say(result_.report.problems);
     }
 }

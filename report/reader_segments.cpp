@@ -15,7 +15,7 @@ constexpr std::uint64_t segment_offset(std::uint32_t index) {
 }
 
 bool known_kind(SegmentKind kind) {
-    return kind >= SegmentKind::records && kind <= SegmentKind::transfers;
+    return kind >= SegmentKind::records && kind <= SegmentKind::reads;
 }
 
 }  // namespace
@@ -166,6 +166,12 @@ void Parser::parse_slots() {
                 break;
             case SegmentKind::waits:
                 parse_slots_of(segment, "wait", report.waits);
+                break;
+            case SegmentKind::races:
+                parse_slots_of(segment, "race", report.races);
+                break;
+            case SegmentKind::reads:
+                parse_slots_of(segment, "read", report.reads);
                 break;
             case SegmentKind::transfers:
                 parse_slots_of(segment, "transfer", report.transfers);

@@ -56,7 +56,9 @@ enum class SegmentKind : std::uint32_t {
     threads = 4,
     losses = 5,
     waits = 6,
-    transfers = 7
+    transfers = 7,
+    races = 8,
+    reads = 9,
 };
 
 struct SegmentHeader {
@@ -165,6 +167,9 @@ enum class SiteKind : std::uint8_t {
     query = 11,         // of a stream or an event
     host_function = 12,
     module_load = 13,
+    // The host reads or writes memory of a copy in flight, or reads write-combined memory (races=trap); the stack is
+    // that of the instruction.
+    host_access = 14,
 };
 
 enum class Direction : std::uint8_t {
@@ -275,6 +280,13 @@ enum class CoverageKind : std::uint32_t {
     device_times = 9,        // CUPTI gives device times; text: which library, and of what
     no_device_times = 10,    // from here on it does not; text: why
     some_device_times = 11,  // from here on of a sample; text: of which
+    // How buffers in flight are followed; text: off, order, watch or trap, and where less than that was possible ": "
+    // and why. Beside it, where accesses were to be trapped and could not be: "no trap: " and why.
+    races = 12,
+    watched_copies = 13,  // text: "N of M", copies of page-locked memory whose memory was watched
+    // Reads of write-combined memory; text: "N of M; S samples, F faults": allocations that were sampled, of all, and
+    // what the samples caught, stores and reads.
+    sampled_reads = 14,
 };
 
 // What the tool could see, or could not.

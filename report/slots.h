@@ -171,6 +171,99 @@ struct TransferSlot {
 };
 static_assert(sizeof(TransferSlot) == 128);
 
+// Two uses of one range whose order nothing guarantees, or a result that nobody can have waited for.
+enum class RaceRule : std::uint16_t {
+    unordered_copies = 1,  // two streams use one range, one of them writes, and neither is ordered behind the other
+    source_overwritten_in_flight = 2,       // host memory is written while a copy may still read it
+    destination_overwritten_in_flight = 3,  // the host writes memory that a copy may still write
+    destination_read_in_flight = 4,         // memory is read before the copy into it is known to be complete
+    result_never_awaited = 5,  // a download's destination is copied over, released, or left at exit, and the host never
+                               // learned that the download was complete: no legal read can have happened
+    graph_buffer_gone = 6,     // a graph's copy uses stack memory of a function that has returned
+    released_in_flight = 7,    // page-locked memory is given back while a copy may still use it
+    staged_too_early = 8,      // a pageable source was read before a host function queued earlier had filled it
+    relies_on_staging = 9,     // safe only as long as the driver stages pageable memory inside the call
+};
+
+// What found it, weakest first (option `races`).
+enum class RaceLevel : std::uint16_t {
+    order = 1,  // the order of calls
+    watch = 2,  // the kernel's record of written pages, or a checksum
+    trap = 3,   // the access itself
+};
+
+enum RaceFlags : std::uint16_t {
+    kRacePresumed = 1u << 0,      // an order may exist that cannot be seen: streams that signal through memory, or work
+                                  // that the tool lost
+    kRaceAtExit = 1u << 1,        // the program ended
+    kRaceReleased = 1u << 2,      // the range was released; `other_site` released it
+    kRaceOnDevice = 1u << 3,      // the range is device memory
+    kRaceInSystemCall = 1u << 4,  // the access was made by a system call; `call` names it
+    kRaceByChecksum = 1u << 5,    // the kernel's record of written pages could not be used
+    kRaceEarlyEvent = 1u << 6,    // since the copy's call the host had waited for an event of the copy's stream, which
+                                  // was recorded before the copy
+};
+
+// Races of one rule between the same two parties. The copy that was in flight is the first party; the other one is what
+// used its range too early: another copy or fill, a release, a launch, or an access by the host.
+struct RaceSlot {
+    std::uint32_t crc;
+    SlotState state;
+    RaceRule rule;
+    std::uint32_t copy_site;
+    std::uint32_t other_site;    // 0: none (at exit), or an access by the host that was not seen itself (watch)
+    std::uint32_t pin_site;      // where the host memory was page-locked; 0: not, or not known
+    std::uint32_t wait_site;     // the call that told the host that the copy was complete, too late; 0: none did
+    std::uint32_t after_site;    // watch: the access came after this call …
+    std::uint32_t before_site;   // … and before this one ended
+    std::uint32_t stream;        // StreamRecord id, of the copy; 0: not known
+    std::uint32_t other_stream;  // of the other party, where that is in a stream
+    RaceLevel level;
+    std::uint16_t flags;  // RaceFlags
+    std::uint32_t call;   // string id: the system call or libc function that made the access; 0: none
+    std::uint64_t count;
+    std::uint64_t corrupting;  // of these: the copy was still to come or running, by the device's times (CUPTI)
+    std::uint64_t latent;      // of these: the device had finished the copy, but nobody had asked
+    std::uint64_t first_ns;    // when it was found
+    std::uint64_t last_ns;
+    // Of the first one:
+    std::uint64_t address;         // of the copy's range
+    std::uint64_t copy_bytes;      // that the copy spans
+    std::uint64_t begin;           // of the part that both use: offset in the copy's range …
+    std::uint64_t end;             // … and one past its last byte
+    std::uint32_t thread;          // that made the copy; ThreadSlot::thread
+    std::uint32_t other_thread;    // that the other party ran in; 0: not known
+    std::uint64_t graph_launches;  // graph_buffer_gone: launches of the graph so far
+    std::uint8_t reserved[120];
+};
+static_assert(sizeof(RaceSlot) == 256);
+
+enum ReadFlags : std::uint16_t {
+    kReadInSystemCall = 1u << 0,  // the read was made by a system call; `call` names it
+};
+
+// Reads by the host from memory that was requested write-combined, made at one place (races=trap). They are looked for
+// at some times only, so what is counted is in how many such samples the place read, not how often.
+struct ReadSlot {
+    std::uint32_t crc;
+    SlotState state;
+    std::uint16_t flags;     // ReadFlags
+    std::uint32_t site;      // of kind host-access
+    std::uint32_t pin_site;  // where the memory was allocated; 0: not known
+    std::uint32_t call;      // string id: the system call or libc function that read; 0: an instruction
+    std::uint32_t thread;    // of the first one; ThreadSlot::thread; 0: not known
+    std::uint64_t samples;
+    std::uint64_t first_ns;
+    std::uint64_t last_ns;
+    // Of the first one:
+    std::uint64_t address;  // of the allocation
+    std::uint64_t bytes;    // of the allocation
+    std::uint64_t begin;    // what was read first: offset in the allocation ...
+    std::uint64_t end;      // ... and one past its last byte that is known to have been read
+    std::uint8_t reserved[48];
+};
+static_assert(sizeof(ReadSlot) == 128);
+
 enum class Loss : std::uint32_t {
     sites = 1,   // calls that went to an overflow site
     stacks = 2,  // sites without a stack
@@ -188,8 +281,13 @@ enum class Loss : std::uint32_t {
     transfers = 14,        // device times that CUPTI dropped, or that could not be matched with their call
     streams = 15,          // streams or events that were not followed
     unseen_copies = 16,    // copies that CUPTI counted and no hook saw
+    in_flight = 17,        // copies whose ranges were not followed: races with them were not looked for
+    races = 18,            // races that were found and not remembered
+    unwatched = 19,        // copies whose memory was not watched for accesses by the host (races=watch, trap)
+    unsampled = 20,        // write-combined allocations whose reads by the host were never sampled (races=trap)
+    reads = 21,            // places that read write-combined memory and were not remembered
 };
-inline constexpr std::uint32_t kLossKinds = 17;  // one more than the highest
+inline constexpr std::uint32_t kLossKinds = 22;  // one more than the highest
 
 struct LossSlot {
     std::uint32_t crc;

@@ -3,7 +3,10 @@
 // cudaStreamSynchronize), and the share of the one in the other. Medians of ten on an idle stream, after two warm-ups;
 // before that a copy there and back is checked byte by byte.
 //
-//   call_share [--max BYTES[K|M|G]]        largest size (default 64M)
+//   call_share [--max BYTES[K|M|G]] [--sums]
+//
+//   --max      largest size (default 64M)
+//   --sums     also the sums of both times over all calls, warm-ups included: what somebody who watches must have seen
 //
 // A share near 0 % is an asynchronous copy; near 100 %, the call was the copy. Where pinned is not faster than
 // pageable, the buffer is probably not pinned.
@@ -35,7 +38,7 @@ void check(cudaError_t result, const char* what) {
 }
 
 [[noreturn]] void usage() {
-    std::fprintf(stderr, "usage: call_share [--max BYTES[K|M|G]]\n");
+    std::fprintf(stderr, "usage: call_share [--max BYTES[K|M|G]] [--sums]\n");
     std::exit(2);
 }
 
@@ -52,6 +55,8 @@ std::size_t parse_size(const char* text) {
 struct Times {
     double call_us;
     double complete_us;
+    double call_sum_us;  // of all calls, warm-ups included
+    double complete_sum_us;
 };
 
 double microseconds(Clock::duration time) {
@@ -66,6 +71,8 @@ double median(std::vector<double> values) {
 Times time_copies(cudaMemcpyKind kind, void* host, void* device, std::size_t bytes, cudaStream_t stream) {
     std::vector<double> call;
     std::vector<double> complete;
+    double call_sum = 0;
+    double complete_sum = 0;
     for (int run = 0; run < kWarmUps + kRuns; ++run) {
         const Clock::time_point start = Clock::now();
         if (kind == cudaMemcpyHostToDevice) {
@@ -75,12 +82,15 @@ Times time_copies(cudaMemcpyKind kind, void* host, void* device, std::size_t byt
         }
         const Clock::time_point returned = Clock::now();
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        const Clock::time_point completed = Clock::now();
+        call_sum += microseconds(returned - start);
+        complete_sum += microseconds(completed - start);
         if (run >= kWarmUps) {
             call.push_back(microseconds(returned - start));
-            complete.push_back(microseconds(Clock::now() - start));
+            complete.push_back(microseconds(completed - start));
         }
     }
-    return {median(call), median(complete)};
+    return {median(call), median(complete), call_sum, complete_sum};
 }
 
 void verify(unsigned char* host, void* device, std::size_t bytes) {
@@ -98,21 +108,29 @@ void verify(unsigned char* host, void* device, std::size_t bytes) {
     }
 }
 
-void print_row(const char* direction, const char* memory, std::size_t bytes, const Times& times) {
-    std::printf("%-4s %-9s %12zu %14.1f %14.1f %7.1f %% %9.2f GB/s\n", direction, memory, bytes, times.call_us,
+void print_row(const char* direction, const char* memory, std::size_t bytes, const Times& times, bool sums) {
+    std::printf("%-4s %-9s %12zu %14.1f %14.1f %7.1f %% %9.2f GB/s", direction, memory, bytes, times.call_us,
                 times.complete_us, 100 * times.call_us / times.complete_us,
                 static_cast<double>(bytes) / times.complete_us / 1e3);
+    if (sums) {
+        std::printf(" %12.1f %12.1f", times.call_sum_us, times.complete_sum_us);
+    }
+    std::printf("\n");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     std::size_t largest = std::size_t{64} << 20;
+    bool sums = false;
     for (int i = 1; i < argc; ++i) {
-        if (std::strcmp(argv[i], "--max") != 0 || i + 1 >= argc) {
+        if (std::strcmp(argv[i], "--sums") == 0) {
+            sums = true;
+        } else if (std::strcmp(argv[i], "--max") == 0 && i + 1 < argc) {
+            largest = parse_size(argv[++i]);
+        } else {
             usage();
         }
-        largest = parse_size(argv[++i]);
     }
     void* device = nullptr;
     void* pinned = nullptr;
@@ -128,8 +146,8 @@ int main(int argc, char** argv) {
     verify(static_cast<unsigned char*>(pinned), device, largest);
     verify(static_cast<unsigned char*>(pageable), device, largest);
 
-    std::printf("%-4s %-9s %12s %14s %14s %9s %14s\n", "", "memory", "bytes", "call us", "complete us", "share",
-                "rate");
+    std::printf("%-4s %-9s %12s %14s %14s %9s %14s%s\n", "", "memory", "bytes", "call us", "complete us", "share",
+                "rate", sums ? "  sum call us  sum complete" : "");
     const struct {
         const char* name;
         cudaMemcpyKind kind;
@@ -141,8 +159,10 @@ int main(int argc, char** argv) {
         }
         sizes.push_back(largest);
         for (const std::size_t bytes : sizes) {
-            print_row(direction.name, "pageable", bytes, time_copies(direction.kind, pageable, device, bytes, stream));
-            print_row(direction.name, "pinned", bytes, time_copies(direction.kind, pinned, device, bytes, stream));
+            print_row(direction.name, "pageable", bytes, time_copies(direction.kind, pageable, device, bytes, stream),
+                      sums);
+            print_row(direction.name, "pinned", bytes, time_copies(direction.kind, pinned, device, bytes, stream),
+                      sums);
         }
     }
 

@@ -50,6 +50,8 @@ int main(int argc, char** argv) {
     check(cudaMalloc(&data, sizeof(int)), "cudaMalloc");
     check(cudaMalloc(&status, sizeof(int)), "cudaMalloc");
     check(cudaMemcpy(status, &kValue, sizeof(int), cudaMemcpyHostToDevice), "cudaMemcpy");
+    // From pageable memory it may return before the bytes are on the device, and the download below has another stream.
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     cudaStream_t compute = nullptr;
     cudaStream_t own = nullptr;
     check(cudaStreamCreate(&compute), "cudaStreamCreate");

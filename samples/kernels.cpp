@@ -33,9 +33,23 @@ void long_kernel(const SimKernelLaunch&, int* data) {
     *data = 1;
 }
 
+void fill(const SimKernelLaunch&, int* data, std::size_t count, int value) {
+    for (std::size_t i = 0; i < count; ++i) {
+        data[i] = value;
+    }
+}
+
+void sum_up(const SimKernelLaunch&, const int* data, std::size_t count, unsigned long long* sum) {
+    for (std::size_t i = 0; i < count; ++i) {
+        *sum += static_cast<unsigned long long>(data[i]);
+    }
+}
+
 }  // namespace
 
 SIMCUDA_KERNEL(_Z5twicePfm, twice)
 SIMCUDA_KERNEL(_Z14slow_incrementPi, slow_increment)
 SIMCUDA_KERNEL(_Z8slow_addPii, slow_add)
 SIMCUDA_KERNEL(_Z11long_kernelPi, long_kernel)
+SIMCUDA_KERNEL(_Z4fillPimi, fill)
+SIMCUDA_KERNEL(_Z6sum_upPKimPy, sum_up)

@@ -46,7 +46,7 @@ needed=(
     "cmake:cmake" "ninja-build:ninja" "g++:g++" "python3:python3"
     "libunwind-dev:/usr/include/libunwind.h" "libfmt-dev:/usr/include/fmt/format.h"
     "libgtest-dev:/usr/include/gtest/gtest.h" "libdw-dev:/usr/include/elfutils/libdwfl.h"
-    "libcli11-dev:/usr/include/CLI/CLI.hpp" "nlohmann-json3-dev:/usr/include/nlohmann/json.hpp"
+    "libcli11-dev:/usr/include/CLI/CLI.hpp" "libtomlplusplus-dev:/usr/include/toml++/toml.h" "nlohmann-json3-dev:/usr/include/nlohmann/json.hpp"
     "libbenchmark-dev:/usr/include/benchmark/benchmark.h"
 )
 [[ $install_only -eq 1 ]] || needed+=("musl-tools:musl-gcc" "git:git" "valgrind:valgrind" "binutils:readelf")

@@ -9,6 +9,7 @@
 //   mixed    the two by turns, launch and static, as a program of many small steps makes them (scenario P4)
 //   one_stream  launches of all threads into one stream; elsewhere each thread has its own
 #include <dlfcn.h>
+#include <atomic>
 
 #include <chrono>
 #include <cstdint>
@@ -34,7 +35,9 @@ using Launch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, 
 Upload upload = nullptr;
 Launch launch = nullptr;
 void* host = nullptr;
-void* const kDevice = reinterpret_cast<void*>(0x10000);
+std::atomic<std::uintptr_t> next_device{0x10000};
+// Each thread has its own: two that upload into one range would be a race, each time.
+thread_local void* const device = reinterpret_cast<void*>(next_device.fetch_add(0x10000));
 thread_local void* stream = nullptr;
 
 void resolve() {
@@ -53,14 +56,14 @@ void resolve() {
 __attribute__((noinline)) int run_shared(long calls) {
     int failed = 0;
     for (long i = 0; i < calls; ++i) {
-        failed |= cudaMemcpyAsync(kDevice, host, 4096, 1, stream);
+        failed |= cudaMemcpyAsync(device, host, 4096, 1, stream);
     }
     return failed;
 }
 __attribute__((noinline)) int run_static(long calls) {
     int failed = 0;
     for (long i = 0; i < calls; ++i) {
-        failed |= upload(reinterpret_cast<std::uintptr_t>(kDevice), host, 4096, stream);
+        failed |= upload(reinterpret_cast<std::uintptr_t>(device), host, 4096, stream);
     }
     return failed;
 }
@@ -83,7 +86,7 @@ __attribute__((noinline)) int run_mixed(long calls) {
     int failed = 0;
     for (long i = 0; i < calls; i += 2) {
         failed |= launch(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
-        failed |= upload(reinterpret_cast<std::uintptr_t>(kDevice), host, 64, stream);
+        failed |= upload(reinterpret_cast<std::uintptr_t>(device), host, 64, stream);
     }
     return failed;
 }

@@ -25,11 +25,13 @@ import tempfile
 
 CASES = {
     # name: (what, budget in ns, budget in instructions, ceiling in instructions)
-    "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500, 675),
-    "static": ("cudaMemcpyAsync, pinned, static runtime", 150, 500, 735),
-    "sync": ("cudaStreamSynchronize", 150, 500, 565),
-    "launch": ("cuLaunchKernel, nothing held", 30, None, 215),
-    "mixed": ("tiny launches and copies by turns", 90, None, 480),
+    # Ceilings are 2 % above what was measured. About 110 instructions of a copy are those of races=order: what the call
+    # hands on, finding the same copy of before, and taking over its two ranges in flight.
+    "shared": ("cudaMemcpyAsync, pinned, shared runtime", 150, 500, 798),
+    "static": ("cudaMemcpyAsync, pinned, static runtime", 150, 500, 866),
+    "sync": ("cudaStreamSynchronize", 150, 500, 588),
+    "launch": ("cuLaunchKernel, nothing held", 30, None, 218),
+    "mixed": ("tiny launches and copies by turns", 90, None, 540),
     "one_stream": ("cuLaunchKernel, one stream for all threads", None, None, None),
 }
 
@@ -51,7 +53,8 @@ class Bench:
             environment["LD_PRELOAD"] = self.library
             # Under callgrind every call takes long enough to count as held; what is asked is the path of those that do
             # not.
-            environment["PINCHECK_OPTIONS"] = "threshold=999999"
+            # Watched copies have a budget of their own, of the program's time.
+            environment["PINCHECK_OPTIONS"] = "threshold=999999:races=order"
         return environment
 
     def run(self, hooked, command):

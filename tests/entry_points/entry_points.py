@@ -32,7 +32,7 @@ KINDS = [
 ORDER = ("stream_create", "stream_destroy", "stream_query", "event_create", "event_destroy", "event_query", "event_elapsed",
          "event_export", "event_import", "graph_add_record", "graph_set_record", "graph_exec_set_record", "launch_host",
          "add_callback", "wait_value", "write_value", "batch_values", "external_", "context_destroy", "device_reset",
-         "device_release")
+         "device_release", "pool_alloc")
 
 MEANING = {
     "copy": "copies", "fill": "memory that is set", "prefetch": "prefetched ranges", "allocate": "page-locked and managed ranges",

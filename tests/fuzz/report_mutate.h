@@ -69,11 +69,17 @@ inline void reseal(std::span<std::uint8_t> bytes) {
             case SegmentKind::threads:
                 reseal_slots(bytes, begin, end, sizeof(ThreadSlot));
                 break;
+            case SegmentKind::races:
+                reseal_slots(bytes, begin, end, sizeof(RaceSlot));
+                break;
             case SegmentKind::waits:
                 reseal_slots(bytes, begin, end, sizeof(WaitSlot));
                 break;
             case SegmentKind::transfers:
                 reseal_slots(bytes, begin, end, sizeof(TransferSlot));
+                break;
+            case SegmentKind::reads:
+                reseal_slots(bytes, begin, end, sizeof(ReadSlot));
                 break;
             case SegmentKind::losses:
                 reseal_slots(bytes, begin, end, sizeof(LossSlot));

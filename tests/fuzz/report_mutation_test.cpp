@@ -99,8 +99,8 @@ std::size_t lines_of(const Report& report) {
     return 1 + report.process.has_value() + report.devices.size() + report.coverage.size() + report.modules.size() +
            report.stacks.size() + report.sites.size() + report.counters.size() + report.ranges.size() +
            report.threads.size() + report.symbols.size() + report.memories.size() + report.streams.size() +
-           report.waits.size() + report.transfers.size() + report.losses.size() + (report.unknown_records > 0) +
-           report.problems.size();
+           report.waits.size() + report.transfers.size() + report.races.size() + report.reads.size() +
+           report.losses.size() + (report.unknown_records > 0) + report.problems.size();
 }
 
 TEST(Mutation, of_a_report_is_read_without_harm) {

@@ -10,7 +10,7 @@ fi
 build=$1
 folder=$2
 mkdir -p "$folder"/{bin,lib/analyzer,programs,gpu}
-cp "$build/lib/libpincheck.so" "$folder/lib/"
+cp "$build/lib/libpincheck.so" "$build/lib/libpincheck-trap.so" "$folder/lib/"
 # Without debug information they are a fraction of the size.
 for name in bin/pincheck bin/pincheck-conformance gpu/report_facts; do
     [[ ! -e $build/$name ]] || strip --strip-debug -o "$folder/$name" "$build/$name"
@@ -18,7 +18,8 @@ done
 cp "$build"/programs/* "$folder/programs/"
 # For the simulated device, or not for run.sh.
 rm -f "$folder"/programs/{endings_*,probe_*,libprobe_*,libcudart.so*,libcopies_plugin_static.so} \
-    "$folder"/programs/{copies_runtime_static,copies_runtime_static_per_thread,same_calls_runtime_static,stream_waits_static}
+    "$folder"/programs/{copies_runtime_static,copies_runtime_static_per_thread,same_calls_runtime_static,stream_waits_static} \
+    "$folder"/programs/{combined_reads,ordering_matrix,races{,_more,_pageable,_reuse,_times,_trap,_watch}}_static
 mkdir -p "$folder/bench"
 cp "$build/bench/device_cost" "$folder/bench/"
 [[ ! -e $build/gpu/libcupti_count.so ]] || cp "$build/gpu/libcupti_count.so" "$folder/gpu/"

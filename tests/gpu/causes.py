@@ -8,8 +8,8 @@ BUILD_DIR is a build folder or a bundle of one (bundle.sh). A half says "inside"
 gets the line that opens the gate KEPT_INSIDE later: long enough for any call to have begun; what is asserted is the cause,
 never how long it took. A half must have the causes that stand beside it, at that function, and none of those that it must
 not have. Costs (pinning, module-loading) may appear anywhere on a real device; the simulated one page-locks too fast to be
-asked. Of stream_waits.cu every wait whose name begins with idle_ must be idle-sync, and no other one. Exit status 1 when one
-differs."""
+asked. Of stream_waits.cu every wait whose name begins with idle_ must be idle-sync, and no other one. With cupti=full, waits
+for a kernel must name one. Exit status 1 when one differs."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ KEPT_INSIDE = 0.05  # seconds
 WAITS = ("staging", "earlier-work", "device-wide", "queue-full", "legacy-stream", "managed", "idle-sync", "host-to-host",
          "lock", "requested", "synchronous-copy")
 KNOWN_BY_CALL = ("lock", "pinning")  # the others by the order of work
-PRESUMED = ("staging_full", "small_upload_behind_work")  # whether there was room is concluded from how long it took
+PRESUMED = ("staging_full", "small_upload_behind_work", "S2")  # whether there was room is concluded from how long it took
 
 # Half -> (function pattern, cause, fewest calls) that must be there, and causes that must not.
 HALVES = {
@@ -60,13 +60,16 @@ HALVES = {
     "beside_release": ([("cudaMemcpyAsync", "lock", 1)], ("earlier-work", "queue-full")),
     "beside_wait": ([], ("lock", "earlier-work", "queue-full", "device-wide")),
 }
+# Halves whose calls wait for a kernel, and the cause: with cupti=full it is named.
+KERNELS = {"earlier_work_download": "earlier-work", "A4": "earlier-work", "E1": "device-wide", "requested_wait": "requested",
+           "legacy_wait": "legacy-stream"}
 # NVIDIA's static runtime refuses the simulated device.
 STREAM_WAITS = {True: ("stream_waits", "stream_waits_static"), False: ("stream_waits", "stream_waits_static_nvidia")}
 
 
-def run_half(runner, program, half, folder):
+def run_half(runner, program, half, folder, options=""):
     environment_of_run = dict(os.environ, LD_LIBRARY_PATH=runner.libraries, LD_PRELOAD=runner.tool,
-                              PINCHECK_OPTIONS=f"output={folder}/{half}.pcr")
+                              PINCHECK_OPTIONS=f"output={folder}/{half}.pcr{options}")
     if runner.simulated:
         environment_of_run["SIMCUDA_KERNELS"] = os.path.join(runner.build, "programs", "held_calls_kernels.so")
         environment_of_run["SIMCUDA_LOAD_US"] = "2000"
@@ -99,7 +102,7 @@ def waits_of(pincheck, runner, report):
         frames = [frame["text"] for frame in site["stack"]]
         for wait in site["waits"]:
             waits.append({"function": site["api"], "cause": wait["cause"], "evidence": wait["evidence"],
-                          "calls": wait["calls"], "ns": wait["ns"], "in": frames[:6]})
+                          "calls": wait["calls"], "ns": wait["ns"], "kernel": wait["kernel"], "in": frames[:6]})
     return waits
 
 
@@ -156,11 +159,24 @@ def main():
                 required = []
             problems = problems_of(half, status, waits, required, forbidden)
             results.append({"half": half, "verdict": "; ".join(problems) or "right", "said": said, "waits": waits})
-            print(f"{half:<26} {results[-1]['verdict']}", flush=True)
+            print(f"{half:<33} {results[-1]['verdict']}", flush=True)
+        for half, cause in KERNELS.items():
+            if only and half not in only:
+                continue
+            os.unlink(f"{folder}/{half}.pcr")
+            status, said = run_half(runner, program, half, folder, ":cupti=full")
+            waits = waits_of(pincheck, runner, f"{folder}/{half}.pcr")
+            of_cause = [wait for wait in waits if wait["cause"] == cause]
+            unnamed = [wait["function"] for wait in of_cause if not wait["kernel"]]
+            problems = [f"status {status}"] if status else []
+            problems += [f"no kernel named at {', '.join(unnamed)}"] if unnamed or not of_cause else []
+            results.append({"half": f"{half} cupti=full", "verdict": "; ".join(problems) or "right", "said": said,
+                            "waits": waits})
+            print(f"{half + ' cupti=full':<33} {results[-1]['verdict']}", flush=True)
         for name in STREAM_WAITS[runner.simulated]:
             if (not only or name in only) and os.path.exists(os.path.join(runner.build, "programs", name)):
                 results.append(check_stream_waits(runner, pincheck, name, folder))
-                print(f"{name:<26} {results[-1]['verdict']}", flush=True)
+                print(f"{name:<33} {results[-1]['verdict']}", flush=True)
     with open(arguments.out, "w", encoding="utf-8") as file:
         json.dump({"environment": environment(), "halves": results}, file, indent=1)
         file.write("\n")

@@ -33,6 +33,10 @@ class Runner:
         self.libraries = ":".join(folders + [p for p in [os.environ.get("LD_LIBRARY_PATH", "")] if p])
         self.has_cupti = not simulated and os.path.exists(self.counter)
 
+    def preload(self, level):
+        """LD_PRELOAD for a level of the option races."""
+        return self.tool + (":" + os.path.join(self.build, "lib", "libpincheck-trap.so") if level == "trap" else "")
+
     def pincheck(self):
         """The analyzer's path; makes it run where its libraries are missing."""
         path = os.path.join(self.build, "bin", "pincheck")

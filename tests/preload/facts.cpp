@@ -103,6 +103,8 @@ const char* name(SiteKind kind) {
             return "query";
         case SiteKind::host_function:
             return "host_function";
+        case SiteKind::host_access:
+            return "host_access";
         case SiteKind::module_load:
             return "module_load";
     }
@@ -248,8 +250,14 @@ std::uint64_t lost(const Report& report, Loss kind) {
 
 std::string losses_text(const Report& report, bool with_times) {
     std::string text;
+    // Where copies are watched, parts of pages that a download's destination shares are not.
+    const bool watches = std::ranges::any_of(report.coverage, [&](const CoverageRecord& record) {
+        const std::string* const level = report.string(record.text);
+        return record.kind == CoverageKind::races && level != nullptr &&
+               (level->starts_with("watch") || level->starts_with("trap"));
+    });
     for (const LossSlot& loss : report.losses) {
-        if (loss.kind == Loss::transfers && !with_times) {
+        if ((loss.kind == Loss::transfers && !with_times) || (loss.kind == Loss::unwatched && watches)) {
             continue;
         }
         text += "loss " + std::to_string(static_cast<unsigned>(loss.kind)) + ": " + std::to_string(loss.count) +
@@ -295,7 +303,8 @@ std::string differences_from_ledger(const Report& report, const std::string& led
         const std::string api = api_of(report, site.record);
         // The ledger is of copies and memory.
         if ((site.record.kind == SiteKind::synchronize && waits_for_device(api)) || frees_on_device(api) ||
-            is_counted_only_when_held(site.record.kind) || site.record.kind == SiteKind::stream_setup) {
+            is_counted_only_when_held(site.record.kind) || site.record.kind == SiteKind::stream_setup ||
+            site.record.kind == SiteKind::host_access) {  // no call
             continue;
         }
         // The innermost frame that the ledger knows; below it may be frames of a static runtime.

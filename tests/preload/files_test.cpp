@@ -270,6 +270,33 @@ TEST(Process, CmdlineNameLeavesTheArgumentsOut) {
     EXPECT_NE(process_text(report, &ProcessRecord::command_line).find("endings"), std::string::npos);
 }
 
+TEST(Process, OfTheEnvironmentOnlyTheRankIsRecorded) {
+    Command command = small_program();
+    command.environment = {{"API_TOKEN", "planted-token"},
+                           {"HOME", "/planted-home"},
+                           {"USER", "planted-user"},
+                           {"SLURM_PROCID", "3"},
+                           {"SLURM_JOB_USER", "planted"}};
+    const TemporaryFolder folder;
+    run_in(folder.path(), command);
+    const fs::directory_iterator files(folder.path());
+    ASSERT_NE(files, fs::directory_iterator());
+    const fs::path file = files->path();
+    EXPECT_EQ(read(file).process->rank, 3u);
+    const std::string bytes = contents(file);
+    EXPECT_NE(bytes.find("endings"), std::string::npos) << "texts are stored as they are";
+    for (const char* text : {"planted", "API_TOKEN", "SLURM", "PATH="}) {
+        EXPECT_EQ(bytes.find(text), std::string::npos) << text;
+    }
+}
+
+// srun starts torchrun once a node, so that all workers of a node have its rank.
+TEST(Process, TheRankIsThatOfTheInnermostLauncher) {
+    Command command = small_program();
+    command.environment = {{"SLURM_PROCID", "1"}, {"RANK", "11"}, {"LOCAL_RANK", "3"}, {"WORLD_SIZE", "16"}};
+    EXPECT_EQ(FinishedRun(command).report().process->rank, 11u);
+}
+
 TEST(Modules, K9_HavePathAndBuildId) {
     const Report report = FinishedRun(small_program()).report();
     bool program_seen = false;

@@ -30,6 +30,7 @@ class TemporaryFolder {
 };
 
 std::string tool_library();                         // path of libpincheck.so
+std::string trap_library();                         // path of libpincheck-trap.so
 std::string program_path(const std::string& name);  // of a program of tests/programs
 std::string simulated_device_folder();              // for LD_LIBRARY_PATH
 std::string simulated_runtime();                    // path of the stand-in libcudart.so.N

@@ -36,19 +36,29 @@ Command command_of(const char* half, const char* options) {
 // come out. (A snapshot with nothing new in it is not written.)
 class SeenInside {
   public:
-    explicit SeenInside(std::size_t threads) : threads_(threads) {}
+    // `before`: when the calls began that were seen already, in whose snapshot the report may still be.
+    SeenInside(std::size_t threads, std::set<std::uint64_t>& before) : threads_(threads), before_(before) {}
     bool operator()(const Report& report) const {
         timespec time;
         clock_gettime(CLOCK_MONOTONIC, &time);
         const std::uint64_t now =
             static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
-        return static_cast<std::size_t>(std::ranges::count_if(report.threads, [&](const ThreadSlot& thread) {
-                   return thread.in_call_since_ns != 0 && now - thread.in_call_since_ns >= 1'000'000'000u;
-               })) == threads_;
+        std::set<std::uint64_t> inside;
+        for (const ThreadSlot& thread : report.threads) {
+            if (thread.in_call_since_ns != 0 && now - thread.in_call_since_ns >= 1'000'000'000u) {
+                inside.insert(thread.in_call_since_ns);
+            }
+        }
+        if (inside.size() != threads_ || std::ranges::includes(before_, inside)) {
+            return false;
+        }
+        before_.insert(inside.begin(), inside.end());
+        return true;
     }
 
   private:
     std::size_t threads_;
+    std::set<std::uint64_t>& before_;
 };
 
 // Runs a half, and opens each of its gates when so many threads are seen inside.
@@ -58,9 +68,10 @@ Waits run(const char* half, std::vector<std::size_t> inside = {}, const char* op
     command.environment.insert(environment.begin(), environment.end());
     const TemporaryFolder folder;
     Running running(command, folder.path());
+    std::set<std::uint64_t> before;
     for (const std::size_t threads : inside) {
         EXPECT_TRUE(running.wait_for_line("inside"));
-        EXPECT_TRUE(report_becomes(folder.path(), SeenInside(threads)));
+        EXPECT_TRUE(report_becomes(folder.path(), SeenInside(threads, before)));
         running.say("go\n");
     }
     const Outcome outcome = running.wait();

@@ -283,6 +283,8 @@ NO_COPY(external_wait)
 NO_COPY(context_destroy)
 NO_COPY(device_reset)
 NO_COPY(device_release)
+NO_COPY(pool_alloc)
+NO_COPY(pool_alloc_from)
 
 void prepare() {
     int device = 0;

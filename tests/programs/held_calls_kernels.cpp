@@ -1,4 +1,4 @@
-// The kernels of held_calls.cu for the simulated device.
+// The kernels of held_calls.cu, races_more.cu and races_times.cu for the simulated device.
 #include <chrono>
 #include <thread>
 
@@ -12,6 +12,11 @@ void hold(const SimKernelLaunch&, volatile int* open) {
     }
 }
 
+void set_flag(const SimKernelLaunch&, volatile int* flag) {
+    *flag = 1;
+}
+
 }  // namespace
 
 SIMCUDA_KERNEL(_Z4holdPVi, hold)
+SIMCUDA_KERNEL(_Z8set_flagPVi, set_flag)

@@ -18,9 +18,12 @@ namespace {
 void* pinned = nullptr;
 char pageable[64];
 
+// Each site copies from and to a place of its own.
 template <std::size_t Site>
 __attribute__((noinline)) int copy_at() {
-    const int status = cudaMemcpyAsync(kStubDevice, pinned, kStubBytes + Site, 1, nullptr);
+    constexpr std::size_t kPlace = Site * kStubBytes;
+    const int status = cudaMemcpyAsync(static_cast<char*>(kStubDevice) + kPlace, static_cast<char*>(pinned) + kPlace,
+                                       kStubBytes, 1, nullptr);
     asm volatile("" ::"i"(Site) : "memory");  // every site is a function of its own, and no tail call
     return status;
 }
@@ -76,7 +79,7 @@ int main(int argc, char** argv) {
     const long copies = std::atol(argv[1]);
     const int levels = std::atoi(argv[2]);
     const int threads = std::atoi(argv[3]);
-    if (cudaMallocHost(&pinned, kStubBytes * 2) != 0) {
+    if (cudaMallocHost(&pinned, kStubBytes * kSites.size()) != 0) {
         return 2;
     }
     std::vector<std::thread> all;

@@ -39,6 +39,24 @@ TEST(RunEnvironment, KeepsAnExistingPreload) {
     EXPECT_TRUE(has(run.outcome().out, "shim saw 30 copies, 1 pins")) << describe(run.outcome());
     EXPECT_EQ(run.report_files().size(), 1u);
 }
+TEST(RunEnvironment, RacesTrapTakesASecondLibrary) {
+    if (kSanitized) {
+        GTEST_SKIP() << "a sanitized pincheck cannot have anything preloaded itself";
+    }
+    const std::string both = tool_library() + ":" + trap_library();
+    Command command = run_command({"--races", "trap"}, kShowPreload);
+    EXPECT_EQ(preload_seen(command), both + "\n");
+    command.preload = {program_path("libshim.so")};
+    EXPECT_EQ(preload_seen(command), both + ":" + program_path("libshim.so") + "\n");
+    command.preload = {tool_library(), trap_library()};
+    EXPECT_EQ(preload_seen(command), both + "\n") << "not twice";
+    command = run_command({}, kShowPreload);
+    command.options = "races=trap";
+    EXPECT_EQ(preload_seen(command), both + "\n");
+    command = run_command({"--races", "watch"}, kShowPreload);
+    command.options = "races=trap";
+    EXPECT_EQ(preload_seen(command), tool_library() + "\n") << "the flag comes after the variable";
+}
 TEST(RunEnvironment, StartedUnderTheToolItselfDoesNoHarm) {
     if (kSanitized) {
         GTEST_SKIP() << "a sanitized pincheck cannot have anything preloaded itself";

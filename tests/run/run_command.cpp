@@ -42,6 +42,16 @@ bool has(const std::string& text, const std::string& part) {
     return single_spaced(text).find(single_spaced(part)) != std::string::npos;
 }
 
+bool is_filtered() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("Seccomp:")) {
+            return line.ends_with("2");
+        }
+    }
+    return false;
+}
+
 std::size_t lines_in(const std::string& text) {
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }

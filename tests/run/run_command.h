@@ -16,6 +16,9 @@ Command plain_command(const std::vector<std::string>& program);
 bool has(const std::string& text, const std::string& part);
 std::size_t lines_in(const std::string& text);
 
+// A seccomp filter is in force: behind one nothing is watched.
+bool is_filtered();
+
 // Folders in `folder` whose names begin with "pincheck-".
 std::vector<std::filesystem::path> job_folders(const std::filesystem::path& folder);
 

@@ -163,6 +163,23 @@ TEST(WrongUsage, MissingLibraryIsNamed) {
     EXPECT_TRUE(has(alone.outcome().err, (folder.path() / "lib/libpincheck.so").string())) << alone.outcome().err;
 }
 
+// The second library that races=trap takes has to lie beside the first.
+TEST(WrongUsage, MissingTrapLibraryIsNamed) {
+    const TemporaryFolder folder;
+    const std::string alone = folder.path() / "libpincheck.so";
+    fs::create_symlink(tool_library(), alone);
+    Command command = run_command({"--races", "trap"}, {"/bin/echo", "started"});
+    command.environment["PINCHECK_LIBRARY"] = alone;
+    const FinishedRun run(command);
+    EXPECT_TRUE(run.outcome().exited(2)) << describe(run.outcome());
+    EXPECT_EQ(run.outcome().out, "");
+    EXPECT_EQ(run.outcome().err, "pincheck: races=trap needs libpincheck-trap.so beside libpincheck.so, and " +
+                                     (folder.path() / "libpincheck-trap.so").string() +
+                                     " is not a readable file; install it, or use races=watch\n");
+    command.arguments[3] = "watch";
+    EXPECT_TRUE(FinishedRun(command).outcome().exited(0));
+}
+
 TEST(RunSummary, QuietAndRanksAboveZeroAreOneLine) {
     const FinishedRun quiet(run_command({"--quiet"}, kUploads));
     EXPECT_EQ(lines_in(quiet.outcome().err), 1u) << quiet.outcome().err;
@@ -173,6 +190,9 @@ TEST(RunSummary, QuietAndRanksAboveZeroAreOneLine) {
     EXPECT_TRUE(has(third.outcome().err, "pageable-async-copy")) << third.outcome().err;
     command.environment["OMPI_COMM_WORLD_RANK"] = "0";
     EXPECT_GT(lines_in(FinishedRun(command).outcome().err), 5u);
+    Command pod = run_command({}, kUploads);
+    pod.environment["JOB_COMPLETION_INDEX"] = "3";
+    EXPECT_GT(lines_in(FinishedRun(pod).outcome().err), 5u) << "nobody else's output is beside it";
 }
 
 TEST(RunSummary, ColoursOnlyWhenAsked) {

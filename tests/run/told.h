@@ -50,7 +50,7 @@ class Told {
         run(command, inside);
     }
     // A sample, as it is documented.
-    static Told sample(const std::string& name, const std::string& argument = "") {
+    static Told sample(const std::string& name, const std::string& argument = "", const std::string& options = "") {
         const std::string folder = std::string(PINCHECK_TEST_BUILD) + "/samples/";
         Command command;
         command.arguments = {folder + name};
@@ -58,6 +58,10 @@ class Told {
             command.arguments.push_back(argument);
         }
         command.environment["SIMCUDA_KERNELS"] = folder + "kernels.so";
+        command.options = options;
+        if (options.find("races=trap") != std::string::npos) {
+            command.preload.push_back(trap_library());
+        }
         Told told;
         told.run(command, {});
         return told;
@@ -114,7 +118,7 @@ class Told {
         loaded = load_capture({folder.path()});
         symbolize(loaded.capture, SymbolizeOptions());
         findings = find(loaded.capture, origins);
-        judgement = judge(loaded, findings, {}, {});
+        judgement = judge(loaded, findings, origins, {}, {});
         ScreenOptions all;
         all.all = true;
         screen = first_screen(loaded, judgement, origins, all);

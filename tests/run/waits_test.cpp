@@ -79,9 +79,10 @@ TEST(Scenario, E3_TheLegacyStreamIsNamedAndIdleWaitsAreCounted) {
 
 TEST(Scenario, A4_SmallDownloadsSayWhatTheyWaitedForAndWhomTheyHeldUp) {
     const Told told("A4", {8});
-    ASSERT_FALSE(told.findings.empty()) << told.screen;
-    const Finding& worst = told.findings.front();
-    EXPECT_EQ(worst.rule, Rule::pageable_async_copy);
+    // That the results rely on these waits is a finding too.
+    const auto copies = std::ranges::find(told.findings, Rule::pageable_async_copy, &Finding::rule);
+    ASSERT_NE(copies, told.findings.end()) << told.screen;
+    const Finding& worst = *copies;
     EXPECT_GE(worst.held_ns, 8 * kSecond);
     EXPECT_NE(worst.why.find("work queued before it"), std::string::npos) << worst.why;
     EXPECT_TRUE(told.says("Held up 8 threads")) << told.screen;

@@ -218,7 +218,8 @@ TEST(Blind, with_losses_that_hide_calls_and_no_others) {
     for (std::uint32_t kind = 1; kind < report::kLossKinds; ++kind) {
         const auto loss = static_cast<Loss>(kind);
         const bool hides = loss == Loss::sites || loss == Loss::threads || loss == Loss::counters ||
-                           loss == Loss::image_full || loss == Loss::unrecorded || loss == Loss::unseen_copies;
+                           loss == Loss::image_full || loss == Loss::unrecorded || loss == Loss::unseen_copies ||
+                           loss == Loss::races;
         CaptureMaker maker;
         maker.loaded.capture.processes[0].losses.push_back({loss, 7, 0});
         if (hides) {

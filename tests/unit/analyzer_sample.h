@@ -84,8 +84,9 @@ class CaptureMaker {
         return site;
     }
 
+    std::vector<Finding> found() const { return find(loaded.capture, Origins()); }
     Judgement judged(const PolicyOptions& options = {}, const std::vector<std::string>& blind = {}) const {
-        return judge(loaded, find(loaded.capture, Origins()), options, blind);
+        return judge(loaded, found(), Origins(), options, blind);
     }
 
     LoadResult loaded;

@@ -35,7 +35,8 @@ Outcome run(const std::string& arguments) {
 }
 
 // A report of one asynchronous upload, 10 calls of 4 KiB.
-void write_report(const TempFile& file, MemoryClass source, std::uint64_t host_ns = 5'000'000) {
+void write_report(const TempFile& file, MemoryClass source, std::uint64_t host_ns = 5'000'000, std::uint64_t races = 0,
+                  std::uint16_t race_flags = 0) {
     const ImageOwner image(Image::create({}, 4127, 1'000, 1'700'000'000'000'000'000));
     ProcessRecord process{};
     process.pid = 4127;
@@ -51,7 +52,18 @@ void write_report(const TempFile& file, MemoryClass source, std::uint64_t host_n
     const std::uint32_t module = image->add_module(image->add_string("/nonexistent/train"), 0, 0, 1, {});
     const Frame frame{module, 0, 0x10};
     record.stack = image->add_stack({&frame, 1}, StackOrigin::unwound, false);
-    count_calls(*image, nullptr, image->add_site(record, {&frame, 1}), 1, 10, host_ns);
+    const std::uint32_t site = image->add_site(record, {&frame, 1});
+    count_calls(*image, nullptr, site, 1, 10, host_ns);
+    if (races != 0) {
+        RaceSlot* race = image->new_race();
+        store(race->rule, RaceRule::source_overwritten_in_flight);
+        store(race->level, RaceLevel::watch);
+        store(race->flags, race_flags);
+        store(race->copy_site, site);
+        store(race->after_site, site);
+        store(race->count, races);
+        store(race->corrupting, races);
+    }
     ASSERT_TRUE(image->snapshot(file.descriptor(), 100'000, FileState::ended).written);
 }
 
@@ -75,6 +87,22 @@ TEST(Check, passes_fails_and_concludes_nothing) {
     EXPECT_EQ(run("check " + quiet.path()).status, 3);
     EXPECT_EQ(run("check --allow-no-cuda " + quiet.path()).status, 0);
     EXPECT_EQ(run("check " + quiet.path() + " " + bad.path()).status, 1);
+}
+
+TEST(Check, fails_for_races_and_not_for_presumed_ones) {
+    const TempFile racing;
+    const TempFile presumed;
+    write_report(racing, MemoryClass::pinned, 9'000, 3);
+    write_report(presumed, MemoryClass::pinned, 9'000, 3, kRacePresumed);
+    const Outcome failed = run("check " + racing.path());
+    EXPECT_EQ(failed.status, 1);
+    EXPECT_TRUE(failed.out.starts_with("pincheck: FAIL  source-overwritten-in-flight at 1 site")) << failed.out;
+    EXPECT_NE(failed.out.find("\n#1  train+0x10 "), std::string::npos) << failed.out;
+    EXPECT_NE(failed.out.find(" corrupting, 3 times   error\n"), std::string::npos) << failed.out;
+    EXPECT_EQ(run("check --fail-on pageable-async-copy " + racing.path()).status, 0);
+    EXPECT_EQ(run("check --strict " + presumed.path()).status, 0);
+    EXPECT_EQ(run("check " + presumed.path() + " " + racing.path()).status, 1) << "two findings of one site";
+    EXPECT_NE(run("show 1 " + racing.path()).out.find("\nUses of its memory in flight\n"), std::string::npos);
 }
 
 TEST(Check, takes_its_options) {
@@ -147,7 +175,8 @@ TEST(Check, refuses_wrong_usage_and_names_the_rules) {
     }
     const Outcome unknown = run("check --fail-on pageable " + bad.path());
     EXPECT_EQ(unknown.status, 2);
-    EXPECT_NE(unknown.err.find("there is no rule 'pageable'; there are pageable-async-copy, managed-async-copy"),
+    EXPECT_NE(unknown.err.find(
+                  "there is no rule 'pageable'; did you mean pageable-async-copy? 'pincheck explain' lists them"),
               std::string::npos)
         << unknown.err;
     const TempFile origins;
@@ -196,6 +225,51 @@ TEST(Export, writes_json_to_standard_output_or_a_file) {
     EXPECT_EQ(run("export -o /dev/full " + bad.path()).status, 2);
     EXPECT_EQ(run("export --format=xml " + bad.path()).status, 2);
     EXPECT_EQ(run("export /nonexistent.pcr").status, 2);
+}
+
+TEST(Export, writes_every_format_by_the_policy_that_is_asked_for) {
+    const TempFile bad;
+    write_report(bad, MemoryClass::pageable);
+    const std::pair<const char*, const char*> starts[] = {{"sarif", "{\n  \"$schema\": "},
+                                                          {"junit", "<?xml "},
+                                                          {"github", "pincheck: FAIL  "},
+                                                          {"markdown", "## ❌ pincheck: violated\n"},
+                                                          {"jsonl", "{\"kind\":\"job\",\"schema\":1,"},
+                                                          {"openmetrics", "# TYPE pincheck_job info\n"}};
+    for (const auto& [format, start] : starts) {
+        const Outcome shown = run(std::string("export --format=") + format + " " + bad.path());
+        EXPECT_EQ(shown.status, 0) << shown.err;
+        EXPECT_TRUE(shown.out.starts_with(start)) << shown.out;
+        EXPECT_NE(run(std::string("export --fail-on copy-then-sync --format=") + format + " " + bad.path()).out,
+                  shown.out);
+    }
+    EXPECT_EQ(run("export --map /a " + bad.path()).status, 2);
+}
+
+TEST(Check, writes_exports_and_keeps_its_verdict) {
+    const TempFile good;
+    const TempFile bad;
+    write_report(good, MemoryClass::pinned);
+    write_report(bad, MemoryClass::pageable);
+    const TempFile sarif;
+    const TempFile junit;
+    const Outcome outcome =
+        run("check --export sarif=" + sarif.path() + " --export junit=" + junit.path() + " --redact " + bad.path());
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    EXPECT_EQ(outcome.out, run("check " + bad.path()).out) << "the screen is not redacted";
+    EXPECT_EQ(contents(sarif.path()), run("export --redact --format=sarif " + bad.path()).out);
+    EXPECT_EQ(contents(junit.path()), run("export --redact --format=junit " + bad.path()).out);
+    const TempFile lines;
+    const Outcome named = run("check --export jsonl=" + lines.path() + " --job 4711 " + bad.path());
+    EXPECT_EQ(named.status, 1) << named.err;
+    EXPECT_EQ(contents(lines.path()), run("export --format=jsonl --job 4711 " + bad.path()).out);
+    EXPECT_NE(contents(lines.path()).find("\"job\":\"4711\""), std::string::npos);
+    EXPECT_EQ(run("check --export sarif=/nonexistent/x " + bad.path()).status, 1) << "the verdict comes first";
+    EXPECT_EQ(run("check --export sarif=/nonexistent/x " + good.path()).status, 2);
+    for (const char* wrong :
+         {"--export sarif", "--export sarif=", "--export xml=x", "--redact", "--map /a=/b", "--job 1"}) {
+        EXPECT_EQ(run(std::string("check ") + wrong + " " + good.path()).status, 2) << wrong;
+    }
 }
 
 TEST(Resolve, says_what_became_of_the_frames) {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "analyzer/cmd_explain.h"
 #include "analyzer/explain.h"
+#include "analyzer/nearest.h"
 #include "report_test_sample.h"
 
 namespace pincheck::report::test {
@@ -168,7 +168,7 @@ TEST(Explain, offers_the_nearest_names) {
     const std::string tail = " 'pincheck explain' lists the names\n";
     expect_error("explain pagable",
                  "pincheck: nothing is called \"pagable\". Did you mean pageable-async-copy?" + tail);
-    expect_error("explain gate", "pincheck: nothing is called \"gate\". Did you mean default-gate?" + tail);
+    expect_error("explain gates", "pincheck: nothing is called \"gates\". Did you mean default-gate or gate?" + tail);
     expect_error("explain zzz", "pincheck: nothing is called \"zzz\"." + tail);
     expect_error("explain $'a\\e[2J'", "pincheck: nothing is called \"$a\\\\e[2J\"." + tail);
 }

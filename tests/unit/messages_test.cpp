@@ -58,6 +58,9 @@ constexpr const char* kCommands[] = {
     "pincheck dump",
     "pincheck export",
     "pincheck export --format=xml good.pcr",
+    "pincheck export --map /build good.pcr",
+    "pincheck check --export sarif good.pcr",
+    "pincheck check --redact good.pcr",
     "pincheck resolve",
     "pincheck resolve --debug-dir",
     // Files that are no reports, or not whole.
@@ -90,9 +93,33 @@ constexpr const char* kCommands[] = {
     "pincheck report --origins no-origin.json good.pcr",
     "pincheck report --origins no-list.json good.pcr",
     "pincheck report --origins no-pattern.json good.pcr",
+    // diff.
+    "pincheck diff",
+    "pincheck diff good.pcr",
+    "pincheck diff good.pcr bad.pcr good.pcr",
+    "pincheck diff --format=xml good.pcr bad.pcr",
+    "pincheck diff --threshold=many good.pcr bad.pcr",
+    "pincheck diff --noise=-1 good.pcr bad.pcr",
+    "pincheck diff --fail-on nothing good.pcr bad.pcr",
+    "pincheck diff good.pcr missing.pcr",
+    "pincheck diff missing.pcr bad.pcr",
+    "pincheck diff missing.json bad.pcr",
+    "pincheck diff --baseline missing.json good.pcr bad.pcr",
+    "pincheck diff no-object.json good.pcr",
+    "pincheck diff no-origin.json good.pcr",
+    "pincheck diff good.pcr fifo.pcr",
+    "pincheck diff good.pcr nothing",
+    "pincheck diff good.pcr bad.pcr >&2",
+    "pincheck diff cut.pcr reports >&2",
+    "pincheck diff --fail-on-new good.pcr bad.pcr >/dev/null",
+    "pincheck diff --fail-on-new bad.pcr good.pcr >/dev/null",
+    "pincheck diff --fail-on-new bad.pcr no-cuda.pcr >/dev/null",
+    "pincheck export -o old.json bad.pcr && pincheck diff --fail-on-new old.json bad.pcr >&2",
+    "pincheck diff --format=json -- good.pcr bad.pcr >/dev/full",
     // Output that cannot be written.
     "pincheck export -o nothing/deeper/x.json good.pcr",
     "pincheck export -o /dev/full good.pcr",
+    "pincheck check --quiet --export sarif=/dev/full good.pcr >&2",
     "pincheck report good.pcr >/dev/full",
     "pincheck --help >/dev/full",
     // resolve.
@@ -324,10 +351,10 @@ std::string reasons_text() {
     }
     process.problems = {"the file ends 10 bytes early", "another", "a third"};
     std::string text;
-    for (const std::string& reason : judge(loaded, {}, {}, {}).reasons) {
+    for (const std::string& reason : judge(loaded, {}, Origins(), {}, {}).reasons) {
         text += reason + '\n';
     }
-    return text + judge({}, {}, {}, {}).reasons.at(0) + '\n';
+    return text + judge({}, {}, Origins(), {}, {}).reasons.at(0) + '\n';
 }
 
 // What `pincheck run` says of processes that it could not see.

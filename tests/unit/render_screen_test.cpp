@@ -2,12 +2,9 @@
 // tests/golden/screen_*.txt anew, to be read in the diff.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 
-#include "analyzer/render_text.h"
-#include "analyzer/render_text_layout.h"
+#include "golden.h"
 #include "render_test_sample.h"
 
 namespace pincheck::test {
@@ -21,30 +18,6 @@ ScreenOptions plain() {
 
 std::string screen(const Job& job, const ScreenOptions& options = plain()) {
     return first_screen(job.loaded, job.judgement, Origins(), options);
-}
-
-// What every screen must be, whatever is on it: no line wider than asked, no trailing space, no control character.
-void expect_tidy(const std::string& text, std::size_t width) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-        EXPECT_LE(columns(line), width) << line;
-        EXPECT_FALSE(line.ends_with(' ')) << '"' << line << '"';
-        for (const char c : line) {
-            EXPECT_GE(static_cast<unsigned char>(c), 0x20) << line;
-        }
-    }
-    EXPECT_TRUE(text.ends_with('\n'));
-}
-
-void expect_golden(const std::string& name, const std::string& text, std::size_t width = 92) {
-    expect_tidy(text, width);
-    const std::string path = PINCHECK_GOLDEN "/screen_" + name + ".txt";
-    if (std::getenv("PINCHECK_UPDATE_GOLDEN") != nullptr) {
-        std::ofstream(path, std::ios::binary) << text;
-    }
-    std::ostringstream golden;
-    golden << std::ifstream(path, std::ios::binary).rdbuf();
-    EXPECT_EQ(text, golden.str()) << path;
 }
 
 // The line of the next command.
@@ -78,11 +51,11 @@ Job many_findings(std::size_t count) {
 }
 
 TEST(Screen, fails) {
-    expect_golden("fail", screen(failing_job()));
+    expect_golden("screen_fail", screen(failing_job()));
 }
 
 TEST(Screen, passes) {
-    expect_golden("pass", screen(passing_job()));
+    expect_golden("screen_pass", screen(passing_job()));
 }
 
 TEST(Screen, has_no_conclusion) {
@@ -98,13 +71,13 @@ TEST(Screen, has_no_conclusion) {
                      {},
                      {"no CUDA call was recorded: is there a device?",
                       "/home/u/other.pcr: not a pincheck report; give the files that 'pincheck run' wrote"}};
-    expect_golden("no_conclusion", screen(job));
+    expect_golden("screen_no_conclusion", screen(job));
 }
 
 TEST(Screen, counts_what_is_not_gated) {
     Job job = failing_job();
     add_not_gated(job);
-    expect_golden("not_gated", screen(job));
+    expect_golden("screen_not_gated", screen(job));
 }
 
 TEST(Screen, lists_everything_when_asked) {
@@ -112,7 +85,7 @@ TEST(Screen, lists_everything_when_asked) {
     add_not_gated(job);
     ScreenOptions options = plain();
     options.all = true;
-    expect_golden("all", screen(job, options));
+    expect_golden("screen_all", screen(job, options));
 }
 
 TEST(Screen, fits_sixty_columns) {
@@ -120,7 +93,7 @@ TEST(Screen, fits_sixty_columns) {
     add_not_gated(job);
     ScreenOptions options = plain();
     options.width = 60;
-    expect_golden("narrow", screen(job, options), 60);
+    expect_golden("screen_narrow", screen(job, options), 60);
 }
 
 TEST(Screen, lists_single_bursts_last_and_says_so) {
@@ -128,7 +101,7 @@ TEST(Screen, lists_single_bursts_last_and_says_so) {
     Finding& model = job.judgement.gated[0];
     model.once = true;
     std::swap(job.judgement.gated[0], job.judgement.gated[1]);
-    expect_golden("once", screen(job));
+    expect_golden("screen_once", screen(job));
 }
 
 TEST(Screen, says_where_a_killed_process_stood) {
@@ -137,7 +110,7 @@ TEST(Screen, says_where_a_killed_process_stood) {
     process.ended = false;
     process.in_call = {{4130, "loader", "cudaMemcpyAsync", 12'345 * kMs},
                        {4131, "", "cudaStreamSynchronize", 900 * kMs}};
-    expect_golden("killed", screen(job));
+    expect_golden("screen_killed", screen(job));
 }
 
 TEST(Screen, names_what_was_not_seen) {
@@ -158,7 +131,7 @@ TEST(Screen, names_what_was_not_seen) {
     first.after_cuda_fork = true;
     job.capture().processes.push_back(second);
     job.loaded.errors = {"/home/u/old.pcr: cannot open: Permission denied"};
-    expect_golden("not_seen", screen(job));
+    expect_golden("screen_not_seen", screen(job));
 }
 
 TEST(Screen, names_functions_outside_the_list_and_what_goes_past_the_tool) {
@@ -205,7 +178,7 @@ TEST(Screen, cannot_be_forged_by_names) {
     finding.api = finding.why = finding.fix = hostile;
     ScreenOptions options = plain();
     options.report_place = hostile;
-    expect_golden("hostile", screen(job, options));
+    expect_golden("screen_hostile", screen(job, options));
     for (const unsigned width : {60u, 61u, 75u, 80u, 123u, 200u}) {
         options.width = width;
         expect_tidy(screen(job, options), width);

@@ -1,31 +1,11 @@
 // One site in full, word for word. PINCHECK_UPDATE_GOLDEN=1 writes tests/golden/site_*.txt anew.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
-#include "analyzer/render_text.h"
-#include "analyzer/render_text_layout.h"
+#include "golden.h"
 #include "render_test_sample.h"
 
 namespace pincheck::test {
 namespace {
-
-void expect_golden(const std::string& name, const std::string& text, std::size_t width) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-        EXPECT_LE(columns(line), width) << line;
-        EXPECT_FALSE(line.ends_with(' ')) << '"' << line << '"';
-    }
-    const std::string path = PINCHECK_GOLDEN "/site_" + name + ".txt";
-    if (std::getenv("PINCHECK_UPDATE_GOLDEN") != nullptr) {
-        std::ofstream(path, std::ios::binary) << text;
-    }
-    std::ostringstream golden;
-    golden << std::ifstream(path, std::ios::binary).rdbuf();
-    EXPECT_EQ(text, golden.str()) << path;
-}
 
 Job full_job() {
     Job job = failing_job();
@@ -60,13 +40,13 @@ std::string text_of(const Job& job, std::uint32_t id, const ScreenOptions& optio
 }
 
 TEST(Site, is_shown_with_all_that_is_known) {
-    expect_golden("full", text_of(full_job(), 1), 92);
+    expect_golden("site_full", text_of(full_job(), 1), 92);
 }
 
 TEST(Site, fits_sixty_columns) {
     ScreenOptions options;
     options.width = 60;
-    expect_golden("narrow", text_of(full_job(), 1, options), 60);
+    expect_golden("site_narrow", text_of(full_job(), 1, options), 60);
 }
 
 TEST(Site, without_a_finding_or_a_stack_is_short) {
@@ -74,7 +54,7 @@ TEST(Site, without_a_finding_or_a_stack_is_short) {
     CaptureSite& site = job.site(3);
     site.stack.clear();
     site.flags = report::kSiteOverflow;
-    expect_golden("overflow", text_of(job, 3), 92);
+    expect_golden("site_overflow", text_of(job, 3), 92);
 }
 
 TEST(Site, whose_calls_all_failed_has_no_bytes) {

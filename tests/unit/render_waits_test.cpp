@@ -1,14 +1,11 @@
 // What the screens say of waits, savings and sizes, word for word. PINCHECK_UPDATE_GOLDEN=1 writes the files anew.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <sstream>
 
-#include "analyzer/render_text.h"
-#include "analyzer/render_text_layout.h"
 #include "analyzer/render_text_saving.h"
 #include "analyzer/render_text_sizes.h"
+#include "golden.h"
 #include "waits_sample.h"
 
 namespace pincheck::test {
@@ -16,40 +13,6 @@ namespace {
 
 using report::Direction;
 using report::MemoryClass;
-
-void expect_golden(const std::string& name, const std::string& text, std::size_t width) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-        EXPECT_LE(columns(line), width) << line;
-        EXPECT_FALSE(line.ends_with(' ')) << '"' << line << '"';
-    }
-    const std::string path = PINCHECK_GOLDEN "/" + name + ".txt";
-    if (std::getenv("PINCHECK_UPDATE_GOLDEN") != nullptr) {
-        std::ofstream(path, std::ios::binary) << text;
-    }
-    std::ostringstream golden;
-    golden << std::ifstream(path, std::ios::binary).rdbuf();
-    EXPECT_EQ(text, golden.str()) << path;
-}
-
-struct Judged {
-    LoadResult loaded;
-    std::vector<Finding> findings;
-    Judgement judgement;
-};
-
-Judged judged(Capture capture) {
-    Judged job;
-    job.loaded.capture = std::move(capture);
-    job.findings = find(job.loaded.capture, Origins());
-    job.judgement = judge(job.loaded, job.findings, {}, {});
-    return job;
-}
-
-std::string screen(const Judged& job, ScreenOptions options) {
-    options.report_place = "./pincheck-train-4127.pcr";
-    return first_screen(job.loaded, job.judgement, Origins(), options);
-}
 
 TEST(WaitScreens, count_what_does_not_gate_and_what_is_no_finding) {
     expect_golden("screen_waits", screen(judged(waiting_capture()), {}), 92);

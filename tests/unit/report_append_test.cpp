@@ -53,7 +53,7 @@ TEST(Append, adds_symbols_that_a_reader_finds) {
     EXPECT_EQ(after.sites.size(), before.sites.size());
     EXPECT_EQ(after.counters.size(), before.counters.size());
     EXPECT_NE(dump(after, "x")
-                  .find("symbol: frame=python3+0x20 level=1 function=17:\"main\" file=18:\"/src/a.cpp\" "
+                  .find("symbol: frame=python3+0x20 level=1 function=18:\"main\" file=19:\"/src/a.cpp\" "
                         "line=12 exact=1\n"),
               std::string::npos)
         << dump(after, "x");

@@ -163,6 +163,19 @@ Structs structs_of_code() {
     FIELD(TransferSlot, calls), FIELD(TransferSlot, host_ns), FIELD(TransferSlot, completion_ns);
     FIELD(TransferSlot, before_ns), FIELD(TransferSlot, during_ns), FIELD(TransferSlot, returned_early);
     FIELD(TransferSlot, reserved2);
+    STRUCT(ReadSlot);
+    FIELD(ReadSlot, crc), FIELD(ReadSlot, state), FIELD(ReadSlot, flags), FIELD(ReadSlot, site);
+    FIELD(ReadSlot, pin_site), FIELD(ReadSlot, call), FIELD(ReadSlot, thread), FIELD(ReadSlot, samples);
+    FIELD(ReadSlot, first_ns), FIELD(ReadSlot, last_ns), FIELD(ReadSlot, address), FIELD(ReadSlot, bytes);
+    FIELD(ReadSlot, begin), FIELD(ReadSlot, end), FIELD(ReadSlot, reserved);
+    STRUCT(RaceSlot);
+    FIELD(RaceSlot, crc), FIELD(RaceSlot, state), FIELD(RaceSlot, rule), FIELD(RaceSlot, copy_site);
+    FIELD(RaceSlot, other_site), FIELD(RaceSlot, pin_site), FIELD(RaceSlot, wait_site), FIELD(RaceSlot, after_site);
+    FIELD(RaceSlot, before_site), FIELD(RaceSlot, stream), FIELD(RaceSlot, other_stream), FIELD(RaceSlot, level);
+    FIELD(RaceSlot, flags), FIELD(RaceSlot, call), FIELD(RaceSlot, count), FIELD(RaceSlot, corrupting);
+    FIELD(RaceSlot, latent), FIELD(RaceSlot, first_ns), FIELD(RaceSlot, last_ns), FIELD(RaceSlot, address);
+    FIELD(RaceSlot, copy_bytes), FIELD(RaceSlot, begin), FIELD(RaceSlot, end), FIELD(RaceSlot, thread);
+    FIELD(RaceSlot, other_thread), FIELD(RaceSlot, graph_launches), FIELD(RaceSlot, reserved);
     STRUCT(LossSlot);
     FIELD(LossSlot, crc), FIELD(LossSlot, state), FIELD(LossSlot, reserved), FIELD(LossSlot, kind);
     FIELD(LossSlot, error), FIELD(LossSlot, count), FIELD(LossSlot, first_ns), FIELD(LossSlot, last_ns);
@@ -225,16 +238,18 @@ TEST(FormatDocument, names_enumerators_as_the_program_shows_them) {
     structs_of_document(meanings);
     expect_names<FileState>(meanings, "FileHeader.state", 1);
     expect_names<StackOrigin>(meanings, "StackRecord.origin", 2);
-    expect_names<SiteKind>(meanings, "SiteRecord.kind", 13);
+    expect_names<SiteKind>(meanings, "SiteRecord.kind", 14);
     expect_names<Direction>(meanings, "SiteRecord.direction", 5);
     expect_names<StreamKind>(meanings, "SiteRecord.stream", 3);
     expect_names<SourceOrder>(meanings, "SiteRecord.source_order", 2);
     expect_names<MemoryDetail>(meanings, "MemoryRecord.detail", 3);
     expect_names<MemoryClass>(meanings, "Memory.kind", 10);
-    expect_names<CoverageKind>(meanings, "CoverageRecord.kind", 11);
+    expect_names<CoverageKind>(meanings, "CoverageRecord.kind", 14);
     expect_names<WaitCause>(meanings, "WaitSlot.cause", 13);
     expect_names<WaitEvidence>(meanings, "WaitSlot.evidence", 3);
     expect_names<RangeKind>(meanings, "RangeSlot.kind", 3);
+    expect_names<RaceRule>(meanings, "RaceSlot.rule", 9);
+    expect_names<RaceLevel>(meanings, "RaceSlot.level", 3);
     expect_names<Loss>(meanings, "LossSlot.kind", kLossKinds - 1);
 }
 

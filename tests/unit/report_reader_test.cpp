@@ -86,6 +86,7 @@ TEST(Cut, at_every_byte_yields_a_prefix_and_says_so) {
         EXPECT_TRUE(is_prefix(part.threads, full.threads)) << size;
         EXPECT_TRUE(is_prefix(part.waits, full.waits)) << size;
         EXPECT_TRUE(is_prefix(part.transfers, full.transfers)) << size;
+        EXPECT_TRUE(is_prefix(part.races, full.races)) << size;
         EXPECT_TRUE(is_prefix(part.losses, full.losses)) << size;
     }
 }
@@ -128,6 +129,25 @@ TEST(Damage, costs_the_rest_of_its_segment_and_no_other) {
     EXPECT_EQ(report.strings.size(), 1u);
     EXPECT_EQ(report.counters.size(), 2u);
     EXPECT_TRUE(mentions(report, "3 counter fields name a site that the file does not have")) << report.problems.back();
+}
+
+TEST(Damage, of_a_race_that_names_what_is_not_there_is_said) {
+    const ImageOwner image = make_image();
+    RaceSlot* race = image->new_race();
+    for (std::uint32_t* site : {&race->copy_site, &race->other_site, &race->pin_site, &race->wait_site,
+                                &race->after_site, &race->before_site}) {
+        store(*site, std::uint32_t{7});
+    }
+    store(race->stream, std::uint32_t{3});
+    store(race->other_stream, std::uint32_t{4});
+    store(race->call, std::uint32_t{5});
+    const TempFile file;
+    ASSERT_TRUE(image->snapshot(file.descriptor(), 1, FileState::ended).written);
+    const Report report = read_report(file.path()).report;
+    ASSERT_EQ(report.races.size(), 1u) << "the race itself is kept";
+    EXPECT_TRUE(mentions(report, "6 race fields name a site that the file does not have"));
+    EXPECT_TRUE(mentions(report, "2 race fields name a stream that the file does not have"));
+    EXPECT_TRUE(mentions(report, "1 places name a string that the file does not have"));
 }
 
 TEST(Damage, of_many_slots_takes_few_sentences) {

@@ -220,6 +220,31 @@ inline Sample fill_sample(Image& image) {
     store(transfer->during_ns, std::uint64_t{6200} * 2'000);
     store(transfer->returned_early, std::uint64_t{3});
 
+    RaceSlot* race = image.new_race();
+    store(race->rule, RaceRule::source_overwritten_in_flight);
+    store(race->copy_site, sample.site);
+    store(race->pin_site, sample.other_site);
+    store(race->wait_site, sample.other_site);
+    store(race->after_site, sample.site);
+    store(race->before_site, sample.other_site);
+    store(race->stream, sample.stream);
+    store(race->other_stream, other_stream);
+    store(race->level, RaceLevel::watch);
+    store(race->flags, static_cast<std::uint16_t>(kRaceInSystemCall | kRaceByChecksum));
+    store(race->call, image.add_string("read"));
+    store(race->count, std::uint64_t{60});
+    store(race->corrupting, std::uint64_t{50});
+    store(race->latent, std::uint64_t{7});
+    store(race->first_ns, std::uint64_t{2'500});
+    store(race->last_ns, std::uint64_t{8'500});
+    store(race->address, std::uint64_t{0x7f1000000000});
+    store(race->copy_bytes, std::uint64_t{4096});
+    store(race->begin, std::uint64_t{64});
+    store(race->end, std::uint64_t{128});
+    store(race->thread, std::uint32_t{1});
+    store(race->other_thread, std::uint32_t{2});
+    store(race->graph_launches, std::uint64_t{3});
+
     image.lose(Loss::write_failed, 2, 28, 5'000);
     image.lose(Loss::write_failed, 1, 0, 6'000);
     return sample;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "interpose/cupti_calls.h"
@@ -58,10 +60,14 @@ class CuptiRecords : public testing::Test {
     std::unique_ptr<RecordReader> reader;
     std::vector<DeviceWork> got;
     std::vector<std::uint32_t> full;
+    std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>> kernels;
     DeviceSink sink{this,
                     [](void* self, const DeviceWork& work) { static_cast<CuptiRecords*>(self)->got.push_back(work); },
                     [](void* self, std::uint32_t correlation, std::uint64_t, std::uint64_t) {
                         static_cast<CuptiRecords*>(self)->full.push_back(correlation);
+                    },
+                    [](void* self, const char* name, std::uint64_t start, std::uint64_t end) {
+                        static_cast<CuptiRecords*>(self)->kernels.push_back({name, start, end});
                     }};
 };
 
@@ -259,6 +265,20 @@ TEST_F(CuptiRecords, overheadsOfAnOlderCuptiHaveNoCall) {
     read(copy(42, 250, 900));
     ASSERT_EQ(got.size(), 1u);
     EXPECT_EQ(got[0].queue_full_ns, 0u);
+}
+
+TEST_F(CuptiRecords, kernelsAreHandedOnWhereTheirTimesAreKnown) {
+    KernelRecord record{};
+    record.kind = kKindConcurrentKernel;
+    record.start = kWall + 100;
+    record.end = kWall + 150;
+    record.name = "timed";
+    read(record);
+    record.start = record.end = 0;  // CUPTI could not collect them
+    record.name = "untimed";
+    read(record);
+    ASSERT_EQ(kernels.size(), 1u);
+    EXPECT_EQ(kernels[0], std::tuple(std::string("timed"), std::uint64_t{100}, std::uint64_t{150}));
 }
 
 TEST_F(CuptiRecords, kernelThatRanBeforeInTheSameStreamIsNamed) {

@@ -22,6 +22,9 @@ TEST(Options, defaultsWhenNothingIsGiven) {
         EXPECT_EQ(options.depth, 16u);
         EXPECT_EQ(options.threshold_us, 20u);
         EXPECT_EQ(options.cupti, pincheck::CuptiUse::copies);
+        EXPECT_EQ(options.races, pincheck::RaceUse::watch);
+        EXPECT_EQ(options.sample, pincheck::WatchSampling::cost);
+        EXPECT_EQ(options.budget_percent, 2u);
         EXPECT_EQ(options.verbosity, 1);
         EXPECT_STREQ(options.complaint, "");
     }
@@ -29,12 +32,14 @@ TEST(Options, defaultsWhenNothingIsGiven) {
 
 TEST(Options, everyKeyIsUnderstood) {
     const Options options = parse_options(
-        "output=/a/b=c.pcr:stacks=off:depth=40:threshold=1500:exports=off:dlsym=0:cupti=full:cmdline=name:verbosity=2");
+        "output=/a/"
+        "b=c.pcr:stacks=off:depth=40:threshold=1500:exports=off:dlsym=0:cupti=full:races=off:cmdline=name:verbosity=2");
     EXPECT_STREQ(options.output, "/a/b=c.pcr");
     EXPECT_FALSE(options.stacks || options.exports || options.dlsym || options.full_command_line);
     EXPECT_EQ(options.depth, 40u);
     EXPECT_EQ(options.threshold_us, 1500u);
     EXPECT_EQ(options.cupti, pincheck::CuptiUse::full);
+    EXPECT_EQ(options.races, pincheck::RaceUse::off);
     EXPECT_EQ(options.verbosity, 2);
     EXPECT_STREQ(options.complaint, "");
 }
@@ -53,6 +58,16 @@ TEST(Options, aBadValueKeepsTheDefaultAndNamesWhatIsTaken) {
     EXPECT_STREQ(parse_options(("output=" + std::string(600, 'x')).c_str()).output, "pincheck-%e-%t-%h-%p.pcr");
     EXPECT_EQ(parse_options("verbosity=9").verbosity, 1);
     EXPECT_TRUE(parse_options("stacks=maybe").stacks);
+    EXPECT_EQ(parse_options("races=order").races, pincheck::RaceUse::order);
+    EXPECT_EQ(parse_options("races=watch").races, pincheck::RaceUse::watch);
+    EXPECT_EQ(parse_options("races=trap").races, pincheck::RaceUse::trap);
+    EXPECT_EQ(parse_options("races=all").races, pincheck::RaceUse::watch);
+    EXPECT_NE(std::string(parse_options("races=all").complaint).find("trap, watch (watch,pageable), order or off"),
+              std::string::npos);
+    EXPECT_EQ(parse_options("sample=count").sample, pincheck::WatchSampling::count);
+    EXPECT_EQ(parse_options("sample=time").sample, pincheck::WatchSampling::cost);
+    EXPECT_EQ(parse_options("budget=7").budget_percent, 7u);
+    EXPECT_EQ(parse_options("budget=0").budget_percent, 2u);
     EXPECT_EQ(parse_options("cupti=off").cupti, pincheck::CuptiUse::off);
     EXPECT_EQ(parse_options("cupti=on").cupti, pincheck::CuptiUse::copies);
     EXPECT_NE(std::string(parse_options("cupti=on").complaint).find("copies, full or off"), std::string::npos);

@@ -148,6 +148,25 @@ class Oracle {
         }
         return true;
     }
+    // Whether `node` runs after `earlier`, whatever happens; not by way of contexts that are gone.
+    bool is_behind(int node, int earlier) const {
+        std::vector<bool> seen(nodes_.size());
+        std::vector<int> left = nodes_[static_cast<std::size_t>(node)].after;
+        while (!left.empty()) {
+            const int index = left.back();
+            left.pop_back();
+            if (index == earlier) {
+                return true;
+            }
+            if (index >= 0 && !seen[static_cast<std::size_t>(index)] &&
+                !streams_[static_cast<std::size_t>(at(index).stream)].dead) {
+                seen[static_cast<std::size_t>(index)] = true;
+                const Node& one = nodes_[static_cast<std::size_t>(index)];
+                left.insert(left.end(), one.after.begin(), one.after.end());
+            }
+        }
+        return false;
+    }
     std::uint32_t unknown_work(int stream) const {
         std::uint32_t count = 0;
         for (const Node& node : nodes_) {
@@ -162,6 +181,7 @@ class Oracle {
             nodes.push_back(node);
         }
     }
+    const Node& at(int index) const { return nodes_[static_cast<std::size_t>(index)]; }
     Node& at(int index) { return nodes_[static_cast<std::size_t>(index)]; }
     bool is_dead(int index) { return streams_[static_cast<std::size_t>(at(index).stream)].dead; }
 

@@ -210,7 +210,15 @@ class Program {
         const Live one = *some_stream();
         const Operation operation = streams_.begin(one.ref);
         const Ticket ticket = gate ? streams_.issued_gate(operation) : streams_.issued(operation);
-        issued_.push_back({ticket, oracle_.put(one.oracle, !gate, gate), one.oracle});
+        const int node = oracle_.put(one.oracle, !gate, gate);
+        for (const Issued& earlier : issued_) {
+            if (!oracle_.is_known(earlier.node) && !oracle_.stream(earlier.stream).dead) {
+                ASSERT_EQ(streams_.is_behind(operation, earlier.ticket), oracle_.is_behind(node, earlier.node))
+                    << "operation " << earlier.ticket.sequence << " of stream " << earlier.ticket.stream << ", and "
+                    << name(one) << log_;
+            }
+        }
+        issued_.push_back({ticket, node, one.oracle});
         note((gate ? "gate " : "work ") + name(one));
     }
     void record() {

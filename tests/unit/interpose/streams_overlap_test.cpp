@@ -259,5 +259,40 @@ TEST(StreamsThreads, EachKnowsWhatItsOwnWaitsPromise) {
     EXPECT_FALSE(streams.pending_in_context(kContext).work);
 }
 
+// Another thread learns of the work while it is asked what is behind it.
+TEST(StreamsThreads, WhatIsBehindIsNeverMissedWhileItIsLearnedOf) {
+    auto owner = std::make_unique<Streams>();
+    Streams& streams = *owner;
+    const StreamRef first = streams.add(kContext, 0, 0x100, 0, true, 0);
+    const StreamRef second = streams.add(kContext, 0, 0x200, 0, true, 0);
+    const StreamRef third = streams.add(kContext, 0, 0x300, 0, true, 0);
+    std::atomic<bool> over{false};
+    std::thread learner([&] {
+        while (!over.load()) {
+            streams.learned(streams.begin_wait(first));
+            std::this_thread::yield();
+        }
+    });
+    const auto behind = [&](StreamRef stream, StreamRef waits) {
+        streams.end_record(streams.begin_record(kEvent), streams.begin(stream), true);
+        streams.waited(streams.begin(waits), streams.look(kEvent));
+    };
+    int wrong = 0;
+    for (int i = 0; i < 20'000; ++i) {
+        const Ticket work = streams.issued(streams.begin(first));
+        behind(first, second);
+        streams.issued(streams.begin(second));
+        behind(second, third);
+        wrong += streams.is_behind(streams.begin(third), work) ? 0 : 1;
+        streams.issued(streams.begin(third));
+        if (i % 64 == 0) {
+            streams.learned(streams.begin_wait(third));
+        }
+    }
+    over.store(true);
+    learner.join();
+    EXPECT_EQ(wrong, 0);
+}
+
 }  // namespace
 }  // namespace pincheck

@@ -306,5 +306,36 @@ TEST_F(StreamsTest, AnEventThatOthersRecordTellsNothingAndHoldsWhoWaitsForIt) {
     EXPECT_FALSE(armed(work(stream)));
 }
 
+// What a copy would be behind, before it is put in.
+TEST_F(StreamsTest, NextIsArmedWhereNoGateIsInFrontOfIt) {
+    const auto next_is_armed = [&](StreamRef stream) {
+        PendingThen pending;
+        streams.look_at_pending(streams.begin(stream), pending);
+        return streams.is_next_armed(pending);
+    };
+    const StreamRef plain = non_blocking(0x100);
+    const StreamRef gated = non_blocking(0x200);
+    const StreamRef first = blocking(0x300);
+    const StreamRef other = blocking(0x400);
+    const StreamRef def = legacy();
+    EXPECT_TRUE(next_is_armed(plain));
+    gate(gated);
+    EXPECT_FALSE(next_is_armed(gated));
+    EXPECT_TRUE(next_is_armed(plain));
+    EXPECT_TRUE(next_is_armed(def));
+    gate(first);
+    EXPECT_FALSE(next_is_armed(def)) << "waits for the blocking streams";
+    EXPECT_TRUE(next_is_armed(other)) << "nothing is in the legacy stream";
+    work(def);
+    EXPECT_FALSE(next_is_armed(other)) << "behind the legacy stream, which is behind the gate";
+    EXPECT_TRUE(next_is_armed(plain));
+    synchronise(def);
+    synchronise(gated);
+    for (const StreamRef stream : {plain, gated, first, other, def}) {
+        EXPECT_TRUE(next_is_armed(stream));
+    }
+    EXPECT_FALSE(next_is_armed(StreamRef{}));
+}
+
 }  // namespace
 }  // namespace pincheck
