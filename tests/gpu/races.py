@@ -358,6 +358,8 @@ def main():
     torch = {} if runner.simulated or (only and "torch" not in only) or (arguments.programs and not only) else torch_part(runner, pincheck, arguments.torch_rounds)
     wrong = [result for result in results if result["verdict"] != "right"]
     print(f"{len(results) - len(wrong)} of {len(results)} halves right, {arguments.repeat} runs each")
+    for result in wrong:
+        print(f"wrong: {result['program']} {result['half']} {result.get('level', '')} {result['verdict']}")
     with open(arguments.out, "w", encoding="utf-8") as file:
         json.dump({"environment": environment(), "repeat": arguments.repeat, "halves": results, "torch": torch}, file, indent=1)
         file.write("\n")
