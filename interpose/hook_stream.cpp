@@ -360,7 +360,7 @@ __attribute__((noinline)) void StreamCall::copied_blocking(int status) noexcept 
         streams().learned(operation_);
     }
     if (copy.known && ticket) {
-        follow_ranges(ticket);
+        follow_ranges(complete ? Streams::complete_place(operation_, ticket) : ticket);
     }
     copy.known = false;
     if (complete) {

@@ -276,8 +276,14 @@ class Streams {
     void learned(const ContextWait& wait) noexcept;
     void forget(const ContextWait& wait) noexcept;
     // The work itself is complete too: a synchronous copy that is on return. Of what other threads put in meanwhile it
-    // tells nothing; where there was such, it waits for later.
+    // tells nothing; where there was such, it waits for later: complete_place() is what the work's ranges go by.
     void completed(const Operation& operation, const Ticket& ticket) noexcept;
+    // The work, or, where others put something in meanwhile, what was in the stream before: known complete after
+    // learned(operation) and completed().
+    static Ticket complete_place(const Operation& operation, const Ticket& ticket) noexcept {
+        const std::uint64_t before = operation.before.own.sequence;
+        return ticket && ticket.sequence != before + 1 ? Ticket{ticket.stream, ticket.slot, before, 0} : ticket;
+    }
 
     // ---- Questions
 

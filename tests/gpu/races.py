@@ -3,12 +3,13 @@
 what it must be told of: rule, how often, and both parties. A half that must be silent is held to that.
 
   races.py BUILD_DIR OUT_FILE [--simulated] [--programs NAME,NAME] [--levels NAME,NAME] [--only NAME,NAME] [--repeat N]
-           [--random-speed] [--timeout SECONDS]
+           [--jobs N] [--random-speed] [--timeout SECONDS]
 
 BUILD_DIR is a build folder or a bundle of one (bundle.sh). Programs that are not built are skipped; of the static runtimes
 the simulated device takes the stand-in's, a GPU NVIDIA's. --repeat: so many runs of each half, all of which must be right.
---random-speed: of the simulated device, drawn anew for every run; verdicts may not depend on it. On a GPU, and where PyTorch
-is installed, the loop of torch_races.py follows (races_torch.py; alone with --only torch). Exit status 1 when one differs."""
+--jobs: so many halves side by side. --random-speed: of the simulated device, drawn anew for every run; verdicts may not depend
+on it. On a GPU, and where PyTorch is installed, the loop of torch_races.py follows (races_torch.py; alone with --only torch).
+Exit status 1 when one differs."""
 
 import argparse
 import concurrent.futures
@@ -110,6 +111,7 @@ PROGRAMS = {
         "pitched_neighbours": [],
         "pitched_same_rows": ["unordered-copies 1x download_rows -> download_rows"],
         "two_threads": [],
+        "synchronous_beside_others": [],
         "per_thread_and_legacy": [],
         "per_thread_of_two": ["unordered-copies 1x download -> clear, on-device"],
     }),
@@ -320,6 +322,7 @@ def main():
     parser.add_argument("--programs", help="programs, by name")
     parser.add_argument("--levels", help="levels, by name")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--random-speed", action="store_true")
     parser.add_argument("--torch-rounds", type=int, default=5, help="rounds of PyTorch's loop that are timed")
     parser.add_argument("--timeout", type=float, default=60)
@@ -328,6 +331,7 @@ def main():
     pincheck = runner.pincheck()
     only = arguments.only.split(",") if arguments.only else None
     results = []
+    tasks = []  # program, half, level and what check_half() takes beside them
     wanted_levels = re.findall("watch,pageable|[a-z]+", arguments.levels) if arguments.levels else ["order", "watch", "watch,pageable", "trap"]
     can_trap = os.geteuid() == 0 or os.access("/dev/userfaultfd", os.R_OK | os.W_OK)
     if not can_trap:
@@ -352,9 +356,12 @@ def main():
                     if (level == "trap" and (IS_FILTERED or not can_trap)) or level not in wanted_levels:
                         continue
                     expected = [expected_of(table[half], name, of_level) for of_level in (level, "order")]
-                    results.append({"program": name + runtime,
-                                    **check_half(runner, pincheck, path, half, level, arguments, *expected)})
-                    print(f"{name + runtime:<28} {half:<28} {level:<6} {results[-1]['verdict']}", flush=True)
+                    tasks.append((name + runtime, path, half, level, expected))
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        done = pool.map(lambda task: check_half(runner, pincheck, *task[1:4], arguments, *task[4]), tasks)
+        for (program, _, half, level, _), result in zip(tasks, done):
+            results.append({"program": program, **result})
+            print(f"{program:<28} {half:<28} {level:<6} {result['verdict']}", flush=True)
     torch = {} if runner.simulated or (only and "torch" not in only) or (arguments.programs and not only) else torch_part(runner, pincheck, arguments.torch_rounds)
     wrong = [result for result in results if result["verdict"] != "right"]
     print(f"{len(results) - len(wrong)} of {len(results)} halves right, {arguments.repeat} runs each")

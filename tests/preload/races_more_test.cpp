@@ -146,6 +146,7 @@ TEST_P(RacesMore, TheSameRowsTwiceAre) {
 }
 TEST_P(RacesMore, ThreadsWithAStreamAndBuffersEachAreNoRace) {
     expect_silence("two_threads");
+    expect_silence("synchronous_beside_others");
 }
 TEST_P(RacesMore, DefaultStreams) {
     expect_silence("per_thread_and_legacy");

@@ -3,9 +3,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <thread>
+#include <vector>
 
 #include "races.h"
 
@@ -264,6 +266,30 @@ void two_threads() {
     first.join();
     second.join();
 }
+// Each copy is complete on return, whatever the other thread puts into the same stream meanwhile.
+void synchronous_beside_others() {
+    std::atomic<bool> done{false};
+    std::thread other([&] {
+        char* device = on_device();
+        while (!done) {
+            for (int i = 0; i < 4; ++i) {
+                clear(device, nullptr);
+            }
+            wait_for(nullptr);
+        }
+    });
+    char* device = on_device();
+    std::vector<char> pageable(kBytes);
+    for (int step = 0; step < 50; ++step) {
+        char* host = pinned();
+        CHECK(cudaMemcpy(host, device, kBytes, cudaMemcpyDeviceToHost));
+        CHECK(cudaMemcpy(device, host, kBytes, cudaMemcpyHostToDevice));
+        release(host);
+        CHECK(cudaMemcpy(pageable.data(), device, kBytes, cudaMemcpyDeviceToHost));
+    }
+    done = true;
+    other.join();
+}
 void per_thread_and_legacy() {
     char* slab = on_device();
     char* host = pinned();
@@ -299,6 +325,7 @@ constexpr Half kHalves[] = {
     {"pitched_neighbours", pitched_neighbours},
     {"pitched_same_rows", pitched_same_rows},
     {"two_threads", two_threads},
+    {"synchronous_beside_others", synchronous_beside_others},
     {"per_thread_and_legacy", per_thread_and_legacy},
     {"per_thread_of_two", per_thread_of_two},
 };

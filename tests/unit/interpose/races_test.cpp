@@ -112,6 +112,34 @@ TEST_F(RacesTest, ManyPiecesAreAllBesideOneDownload) {
     }
 }
 
+// As StreamCall::copied_blocking() does it. Whatever another thread puts into the stream while the call is executed,
+// the copy is complete when it returns.
+TEST_F(RacesTest, ASynchronousCopyIsOverWhateverOthersPutInMeanwhile) {
+    const StreamRef stream = legacy();
+    for (const unsigned meanwhile : {0u, 1u, 5u}) {
+        const std::uintptr_t host = kHost + meanwhile * kPiece;
+        const Operation operation = streams.begin(stream);
+        for (unsigned i = 0; i < meanwhile; ++i) {
+            copy(stream, upload_from(kHost + (10 + i) * kPiece, kPiece, 10 + i));
+        }
+        const Ticket ticket = streams.issued(operation);
+        streams.learned(operation);
+        races.copied(*known, nullptr, 1, operation, Streams::complete_place(operation, ticket),
+                     download_to(host, kPiece, 1));
+        streams.completed(operation, ticket);
+        copy(non_blocking(0x100), download_to(host, kPiece, 2));
+        RangeBook::Found uses;
+        races.look_at_release(host, kPiece, uses);
+        ASSERT_EQ(uses.count, 1u) << "the one of the other stream";
+        EXPECT_EQ(uses.uses[0].site, 2u);
+    }
+    // What the others put in is in flight still.
+    RangeBook::Found uses;
+    races.look_at_release(kHost + 10 * kPiece, 5 * kPiece, uses);
+    EXPECT_EQ(uses.count, 5u);
+    EXPECT_EQ(reported().races.size(), 0u);
+}
+
 TEST_F(RacesTest, TheBytesThatBothUseAreSaidAsOffsetsInTheCopy) {
     copy(non_blocking(0x100), upload_from(kHost, 4 * kPiece, 1));
     copy(non_blocking(0x110), download_to(kHost + kPiece, kPiece, 2));
