@@ -72,6 +72,10 @@ class Merger {
     Capture finish() {
         Capture& capture = capture_;
         const std::vector<std::size_t> processes = sort_processes();
+        std::vector<std::uint32_t> process_at(processes.size());
+        for (std::size_t i = 0; i < processes.size(); ++i) {
+            process_at[processes[i]] = static_cast<std::uint32_t>(i);
+        }
         std::vector<std::size_t> order(capture.sites.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::ranges::sort(order, [this](std::size_t a, std::size_t b) { return before(a, b); });
@@ -88,6 +92,10 @@ class Merger {
             site.first_ns = site.first_ns == UINT64_MAX ? 0 : site.first_ns;
             const std::size_t allocation = allocation_sites_[position];
             site.allocation_site = allocation == kNowhere ? 0 : id_at[allocation];
+            for (std::uint32_t& process : site.in_processes) {
+                process = process_at[process];
+            }
+            std::ranges::sort(site.in_processes);
             for (CaptureFrame& frame : site.stack) {
                 if (const auto known = symbols_.find({frame.module, frame.offset}); known != symbols_.end()) {
                     frame.lines = known->second;
@@ -292,6 +300,8 @@ class Merger {
     }
 
     void add_counters(const Report& report, const std::unordered_map<std::uint32_t, std::size_t>& sites) {
+        CaptureProcess& process = capture_.processes.back();
+        const auto position = static_cast<std::uint32_t>(capture_.processes.size() - 1);
         std::vector<std::pair<std::size_t, std::uint32_t>> threads;  // that called a site
         for (const CounterSlot& slot : report.counters) {
             const auto place = sites.find(slot.site);
@@ -316,6 +326,10 @@ class Merger {
                 site.histogram[bucket] += slot.histogram[bucket];
             }
             site.last_error = slot.last_error != 0 ? slot.last_error : site.last_error;
+            if (site.kind == SiteKind::copy && !site.is_captured()) {
+                process.copies += calls;
+                process.copied_bytes += slot.bytes;
+            }
             if (const auto allocation = sites.find(slot.allocation_site); allocation != sites.end()) {
                 allocation_sites_[place->second] = allocation->second;
             }
@@ -326,7 +340,12 @@ class Merger {
         for (std::size_t i = 0; i < threads.size(); ++i) {
             CaptureSite& site = capture_.sites[threads[i].first];
             ++site.threads;
-            site.processes += i == 0 || threads[i - 1].first != threads[i].first;
+            if (i == 0 || threads[i - 1].first != threads[i].first) {
+                ++site.processes;
+                if (site.in_processes.size() < kNamedProcesses) {
+                    site.in_processes.push_back(position);
+                }
+            }
         }
     }
 

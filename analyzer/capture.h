@@ -80,6 +80,10 @@ struct CaptureProcess {
     std::vector<InCall> in_call;
     std::uint64_t pinned_bytes = 0;  // live at the end
     std::uint64_t pinned_ranges = 0;
+    // Of its sites together:
+    std::uint64_t held_ns = 0;  // in CaptureSite::waits, without idle_sync
+    std::uint64_t copies = 0;
+    std::uint64_t copied_bytes = 0;
 };
 
 // Calls of one site that held the host for the recorder's threshold or longer (idle_sync: for however long), by cause
@@ -145,6 +149,9 @@ struct CaptureStream {
     bool non_blocking = false;
 };
 
+// A site's processes that are named, whatever their number.
+inline constexpr std::size_t kNamedProcesses = 4;
+
 // Calls of one place, over all processes and threads. Two sites are one when API, kind, direction, stream, memory,
 // flags and stack (module path or build-id, and offset) agree.
 struct CaptureSite {
@@ -174,6 +181,8 @@ struct CaptureSite {
     std::uint32_t last_error = 0;
     std::uint32_t threads = 0;
     std::uint32_t processes = 0;
+    std::vector<std::uint32_t>
+        in_processes;  // the first of them, kNamedProcesses at most; of Capture::processes, sorted
     // Of the host's memory in the first call: the file that it maps, whether it lies on the thread's stack, and for a
     // partly registered range the bytes to where the registration begins or ends; "", false and 0 when not known.
     std::string memory_file;

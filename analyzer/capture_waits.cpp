@@ -130,6 +130,7 @@ Streams add_waits(Capture& capture, const Report& report, const Sites& sites) {
         });
         add_wait(wait, slot, report, sites, streams);
         if (slot.cause != WaitCause::idle_sync) {
+            capture.processes.back().held_ns += slot.ns;
             held.emplace_back(place->second, slot.thread);
         }
     }

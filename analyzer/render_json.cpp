@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "deviation.h"
 #include "export_names.h"
 #include "exported.h"
 #include "hidden_waits.h"
@@ -156,6 +157,7 @@ Json site(const Capture& capture, const CaptureSite& site, const Origins& origin
             {"histogram", site.histogram},
             {"threads", site.threads},
             {"processes", site.processes},
+            {"in_processes", site.in_processes},
             {"allocation_site", site.allocation_site},
             {"threads_held", site.threads_held},
             {"waits", array_of(site.waits, wait)},
@@ -206,6 +208,14 @@ Json finding(const Capture& capture, const Finding& finding, bool gated, const O
     return result;
 }
 
+Json deviation(const Deviation& deviation) {
+    return {{"process", deviation.process},
+            {"figure", name(deviation.figure)},
+            {"value", deviation.value},
+            {"median", deviation.median},
+            {"peers", deviation.peers}};
+}
+
 Json process(const CaptureProcess& process) {
     Json result = {{"file", process.file},
                    {"pid", process.pid},
@@ -224,6 +234,9 @@ Json process(const CaptureProcess& process) {
                    {"cuda_calls", process.cuda_calls},
                    {"pinned_bytes", process.pinned_bytes},
                    {"pinned_ranges", process.pinned_ranges},
+                   {"held_ns", process.held_ns},
+                   {"copies", process.copies},
+                   {"copied_bytes", process.copied_bytes},
                    {"devices", Json::array()},
                    {"coverage", Json::array()},
                    {"losses", Json::array()},
@@ -291,6 +304,7 @@ std::string render_json(const LoadResult& loaded, const Judgement& judgement, co
         {"races", races_json(capture)},
         {"reads", reads_json(capture)},
         {"processes", array_of(capture.processes, process)},
+        {"deviations", array_of(deviations(capture), deviation)},
         {"errors", loaded.errors},
     };
     // ASCII only: what is not, and with it every invisible or reordering character, becomes \uXXXX; invalid UTF-8 is

@@ -261,6 +261,9 @@ class JobLines {
         line["cuda_calls"] = process.cuda_calls;
         line["pinned_bytes"] = process.pinned_bytes;
         line["pinned_ranges"] = process.pinned_ranges;
+        line["held_ns"] = process.held_ns;
+        line["copies"] = process.copies;
+        line["copied_bytes"] = process.copied_bytes;
         const bool has_device = !process.devices.empty();
         line["devices"] = process.devices.size();
         line["device"] = has_device ? or_null(process.devices.front().name) : Json(nullptr);

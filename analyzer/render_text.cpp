@@ -15,6 +15,7 @@
 #include "render_text_gate.h"
 #include "render_text_layout.h"
 #include "render_text_parts.h"
+#include "render_text_processes.h"
 #include "render_text_waits.h"
 
 namespace pincheck {
@@ -229,6 +230,7 @@ std::string first_screen(const LoadResult& loaded, const Judgement& judgement, c
     add_pinned(lines, capture);
     add_seen(lines, capture);
     add_not_seen(lines, loaded, judgement);
+    add_deviating(lines, capture);
     add_gate_settings(lines, judgement, options);
     add_next(lines, judgement, options);
     return lines.take();

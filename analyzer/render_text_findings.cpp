@@ -9,6 +9,7 @@
 #include "printable.h"
 #include "render_text_gate.h"
 #include "render_text_parts.h"
+#include "render_text_processes.h"
 #include "render_text_races.h"
 #include "render_text_saving.h"
 #include "wait_text.h"
@@ -89,12 +90,13 @@ void add_finding(Lines& lines, std::size_t number, const Finding& finding, const
     const bool told =
         !finding.is_timed() || finding.cause || (!site->waits.empty() && !causes_of(*site).front().presumed);
     add(site->calls > 1 && !told ? "longest call " + duration_text(site->host_ns_max) : "");
-    add(site->threads_held > 1 ? "" : spread_text(*site));
+    const std::string only_in = only_in_text(capture, *site);
+    add(!only_in.empty() ? only_in : site->threads_held > 1 ? "" : spread_text(*site));
     add(site->failed != 0 && finding.rule != Rule::ignored_error
             ? fmt::format("{} failed (error {})", count_text(site->failed), site->last_error)
             : "");
     if (!also.empty()) {
-        also[0] = also[0] == 'l' ? 'L' : also[0] == 'i' ? 'I' : also[0];
+        also[0] = also[0] == 'l' ? 'L' : also[0] == 'i' ? 'I' : also[0] == 'o' ? 'O' : also[0];
         text += (text.empty() || text.back() == ' ' ? "" : " ") + also + '.';
     }
     if (!text.empty()) {

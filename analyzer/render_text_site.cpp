@@ -10,6 +10,7 @@
 #include "render_text_gate.h"
 #include "render_text_layout.h"
 #include "render_text_parts.h"
+#include "render_text_processes.h"
 #include "render_text_races.h"
 #include "render_text_saving.h"
 #include "render_text_waits.h"
@@ -63,8 +64,9 @@ void add_what(Lines& lines, const CaptureSite& site, const std::string& api) {
     flagged(report::kSiteOnDriverThread, "on a thread of the driver (a host function)");
 }
 
-void add_counters(Lines& lines, const CaptureSite& site) {
-    const std::string spread = spread_text(site);
+void add_counters(Lines& lines, const Capture& capture, const CaptureSite& site) {
+    const std::string only_in = only_in_text(capture, site);
+    const std::string spread = only_in.empty() ? spread_text(site) : only_in;
     std::string calls = count_text(site.calls) + (spread.empty() ? "" : " " + spread);
     if (site.failed != 0) {
         calls += fmt::format(", {} failed (last error {})", count_text(site.failed), site.last_error);
@@ -256,7 +258,7 @@ std::string site_text(const Capture& capture, const CaptureSite& site, const std
             kLabel, "Access");
     } else {
         add_what(lines, site, called_api(capture, site, origins));
-        add_counters(lines, site);
+        add_counters(lines, capture, site);
     }
     add_allocation(lines, capture, site, origins);
     add_waits(lines, capture, site, origins);

@@ -143,8 +143,12 @@ std::set<std::string> documented_keys() {
 }
 
 TEST(Json, has_exactly_the_documented_keys) {
+    CaptureMaker maker = full_capture();
+    std::vector<CaptureProcess>& processes = maker.loaded.capture.processes;
+    processes.resize(4, processes.front());
+    processes[2].held_ns = 5'000 * kMs;  // it deviates
     std::set<std::string> keys;
-    collect_keys(rendered(full_capture(), full_policy()), "", keys);
+    collect_keys(rendered(maker, full_policy()), "", keys);
     const std::set<std::string> documented = documented_keys();
     std::vector<std::string> differing;
     std::ranges::set_symmetric_difference(keys, documented, std::back_inserter(differing));
