@@ -8,7 +8,8 @@ what it must be told of: rule, how often, and both parties. A half that must be 
 BUILD_DIR is a build folder or a bundle of one (bundle.sh). Programs that are not built are skipped; of the static runtimes
 the simulated device takes the stand-in's, a GPU NVIDIA's. --repeat: so many runs of each half, all of which must be right.
 --jobs: so many halves side by side. --random-speed: of the simulated device, drawn anew for every run; verdicts may not depend
-on it. On a GPU, and where PyTorch is installed, the loop of torch_races.py follows (races_torch.py; alone with --only torch).
+on it. On a GPU, and where PyTorch is installed, the loop of torch_races.py follows (races_torch.py; alone with --only
+torch, its times alone with --only torch-costs).
 Exit status 1 when one differs."""
 
 import argparse
@@ -325,6 +326,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--random-speed", action="store_true")
     parser.add_argument("--torch-rounds", type=int, default=5, help="rounds of PyTorch's loop that are timed")
+    parser.add_argument("--torch-levels", default="order,watch,trap", help="at which it is timed")
     parser.add_argument("--timeout", type=float, default=60)
     arguments = parser.parse_args()
     runner = Runner(arguments.build, arguments.simulated, arguments.timeout)
@@ -362,7 +364,11 @@ def main():
         for (program, _, half, level, _), result in zip(tasks, done):
             results.append({"program": program, **result})
             print(f"{program:<28} {half:<28} {level:<6} {result['verdict']}", flush=True)
-    torch = {} if runner.simulated or (only and "torch" not in only) or (arguments.programs and not only) else torch_part(runner, pincheck, arguments.torch_rounds)
+    wants_torch = bool({"torch", "torch-costs"} & set(only)) if only else not arguments.programs
+    torch = {}
+    if wants_torch and not runner.simulated:
+        torch = torch_part(runner, pincheck, arguments.torch_rounds, [f"races={level}" for level in arguments.torch_levels.split(",")],
+                           only == ["torch-costs"])
     wrong = [result for result in results if result["verdict"] != "right"]
     print(f"{len(results) - len(wrong)} of {len(results)} halves right, {arguments.repeat} runs each")
     for result in wrong:

@@ -1,10 +1,12 @@
 """The part of races.py about PyTorch: the training loop of torch_races.py. The right one prints the same losses with and
 without the tool, and nothing is found at any level; in the seeded one the refill is found, and at level trap the function
-that does it. And what the levels cost: rounds of the loop without the tool and with races=order, watch and trap in turns,
-medians and ratios."""
+that does it. And what the levels cost: rounds of the loop without the tool and with races=order, watch and trap in turns: medians,
+and the median of the rounds' ratios with the range that it lies in with 95 % confidence (order statistics). Runs differ by
+more than the levels do: take many rounds."""
 
 import importlib.util
 import json
+import math
 import os
 import re
 import statistics
@@ -66,28 +68,39 @@ def verdicts(runner, pincheck, folder):
     return runs
 
 
-def costs(runner, folder, rounds):
+def interval(values):
+    """Between which of the values the median lies, with 95 % confidence at least, as far as so many can tell."""
+    values = sorted(values)
+    count = len(values)
+    below = 0  # values on each side that may be left out
+    while 2 * sum(math.comb(count, i) for i in range(below + 1)) / 2 ** count <= 0.05:
+        below += 1
+    below = max(below - 1, 0)
+    return values[below], values[count - 1 - below]
+
+
+def costs(runner, folder, rounds, levels):
     """Seconds of the loop by level, in turns."""
-    seconds = {"none": [], "races=order": [], "races=watch": [], "races=trap": []}
+    seconds = {level: [] for level in ("none", *levels)}
     for _ in range(rounds):
         for level, times in seconds.items():
             times.append(loop(runner, folder, None if level == "none" else level, "--steps", str(LOOP_STEPS))[1])
-    base = statistics.median(seconds["none"])
     for level, times in seconds.items():
-        median = statistics.median(times)
-        print(f"PyTorch loop of {LOOP_STEPS} steps, {level:<12} median {median:.3f} s of {rounds}, "
-              f"{min(times):.3f} to {max(times):.3f}, ratio {median / base:.4f}", flush=True)
+        ratios = [time / without for time, without in zip(times, seconds["none"])]
+        least, most = interval(ratios)
+        print(f"PyTorch loop of {LOOP_STEPS} steps, {level:<12} median {statistics.median(times):.3f} s of {rounds}, "
+              f"{min(times):.3f} to {max(times):.3f}, ratio {statistics.median(ratios):.4f} ({least:.4f} to {most:.4f})", flush=True)
     return seconds
 
 
-def torch_part(runner, pincheck, rounds):
+def torch_part(runner, pincheck, rounds, levels, only_costs):
     if importlib.util.find_spec("torch") is None:
         print("PyTorch                      skipped: torch is not installed")
         return {"verdict": "skipped"}
     with tempfile.TemporaryDirectory(prefix="pincheck-gpu-") as folder:
         try:
-            runs = verdicts(runner, pincheck, folder)
-            seconds = costs(runner, folder, rounds)
+            runs = [] if only_costs else verdicts(runner, pincheck, folder)
+            seconds = costs(runner, folder, rounds, levels)
         except RuntimeError as error:
             print(error)
             return {"verdict": str(error)}
