@@ -12,6 +12,8 @@
 #include "capture_races.h"
 #include "capture_reads.h"
 #include "capture_waits.h"
+#include "live_process.h"
+#include "marks.h"
 
 namespace pincheck {
 namespace {
@@ -428,7 +430,13 @@ std::uint64_t Capture::total_host_ns() const noexcept {
 std::vector<std::string> report_files(const std::vector<std::string>& paths, std::vector<std::string>& errors) {
     std::vector<std::string> files;
     for (const std::string& path : paths) {
-        std::ranges::move(files_of(path, errors), std::back_inserter(files));
+        if (!is_process_id(path)) {
+            std::ranges::move(files_of(path, errors), std::back_inserter(files));
+        } else if (LiveReport live = report_of_process(path); live.error.empty()) {
+            files.push_back(std::move(live.path));
+        } else {
+            errors.push_back(std::move(live.error));
+        }
     }
     // Named twice, or once by its folder: counted once.
     std::ranges::sort(files);
@@ -437,18 +445,25 @@ std::vector<std::string> report_files(const std::vector<std::string>& paths, std
     return files;
 }
 
-LoadResult load_capture(const std::vector<std::string>& paths) {
+LoadResult load_capture(const std::vector<std::string>& paths, const std::string& since) {
     LoadResult result;
     Merger merger;
+    Marks marks(since);
     for (const std::string& file : report_files(paths, result.errors)) {
-        const ReadResult read = read_report(file);
-        if (read.error == ReadError::none) {
-            merger.add(file, read.report);
-        } else {
+        ReadResult read = read_report(file);
+        if (read.error != ReadError::none) {
             result.errors.push_back(read.message);
+            continue;
         }
+        if (!since.empty()) {
+            marks.take_away_from(read.report, file, result.errors);
+        }
+        merger.add(file, read.report);
     }
-    result.capture = merger.finish();
+    if (since.empty() || marks.finish(result.errors)) {
+        result.capture = merger.finish();
+        result.capture.since = since;
+    }
     return result;
 }
 

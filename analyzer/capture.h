@@ -265,6 +265,7 @@ struct Capture {
     std::vector<CaptureStream> streams;  // by process, in the order in which the process used them
     std::vector<CaptureRace> races;      // by rule, then by the ids of their sites
     std::vector<CaptureRead> reads;      // by the ids of their sites
+    std::string since;                   // the mark that it begins at (marks.h); "": it is of the whole runs
 
     std::uint64_t total_host_ns() const noexcept;  // in all recorded calls; a graph's copies are in its launches
 };
@@ -275,11 +276,12 @@ struct LoadResult {
     std::vector<std::string> errors;
 };
 
-// Loads and merges. A path may be a folder: all *.pcr in it (not deeper). Symbols that a report carries are filled into
-// the frames.
-LoadResult load_capture(const std::vector<std::string>& paths);
+// Loads and merges. A path may be a folder, all *.pcr in it (not deeper), or a process id (live_process.h). Symbols that
+// a report carries are filled into the frames. `since`: of a mark, what came after it; no report has it: no capture.
+LoadResult load_capture(const std::vector<std::string>& paths, const std::string& since = "");
 
-// The files that these paths stand for, sorted, each once. `errors` gets a line for each folder that has none.
+// The files that these paths stand for, sorted, each once. `errors` gets a line for each folder that has none, and for
+// each process id that none was found for.
 std::vector<std::string> report_files(const std::vector<std::string>& paths, std::vector<std::string>& errors);
 
 }  // namespace pincheck

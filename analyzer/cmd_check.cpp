@@ -68,7 +68,7 @@ void add_check(CommandLine& line) {
         "Exit status: 0 pass; 1 violated; 2 wrong usage, or none of the files can be read; 3 no conclusion: no CUDA\n"
         "call, a file that cannot be read or was cut, or calls that were not recorded.");
     auto options = std::make_shared<CheckOptions>();
-    verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
+    verb.arguments("FILE", options->look.paths, "Report files (.pcr), folders of them, or ids of running processes");
     add_gate_options(verb, options->look.gate);
     verb.number("--exit-code", options->violated, 0, 255, "Exit status for a violation instead of 1", "N");
     verb.flag("--quiet", options->quiet, "Show the verdict in one line");
@@ -80,6 +80,7 @@ void add_check(CommandLine& line) {
     for (const char* name : {"--source-root", "--map", "--redact", "--located", "--job"}) {
         verb.only_with(name, "--export");
     }
+    add_since_option(verb, options->look);
     add_look_options(verb, options->look);
     verb.action([options] { return check(*options); });
 }

@@ -47,12 +47,13 @@ void add_export(CommandLine& line) {
         "fails where it is \"violated\", and writes the same with --export.\n\n"
         "Exit status: 0 written; 2 wrong usage, none of the files can be read, or the output cannot be written.");
     auto options = std::make_shared<Options>();
-    verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
+    verb.arguments("FILE", options->look.paths, "Report files (.pcr), folders of them, or ids of running processes");
     verb.choice("--format", options->format, export_formats(),
                 "json, sarif, junit, github, markdown, jsonl or openmetrics", "FORMAT");
     verb.text("-o,--output", options->output, "Write here instead of to standard output", "FILE");
     add_export_options(verb, options->paths);
     add_gate_options(verb, options->look.gate);
+    add_since_option(verb, options->look);
     add_look_options(verb, options->look);
     verb.action([options] { return export_files(*options); });
 }

@@ -20,10 +20,11 @@ void add_report(CommandLine& line) {
         "This only looks: the verdict does not change the exit status; 'pincheck check' fails where it is FAIL.\n\n"
         "Exit status: 0 shown; 2 wrong usage, or none of the files can be read.");
     auto options = std::make_shared<Options>();
-    verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
+    verb.arguments("FILE", options->look.paths, "Report files (.pcr), folders of them, or ids of running processes");
     verb.flag("--all", options->all, "List every finding, also what does not gate");
     verb.flag("--by-size", options->by_size, "Show pageable against page-locked copies by size instead");
     add_config_options(verb, options->look.gate);
+    add_since_option(verb, options->look);
     add_look_options(verb, options->look);
     verb.action([options] {
         std::optional<Look> look = look_at(options->look);

@@ -115,9 +115,10 @@ void add_show(CommandLine& line) {
         "Exit status: 0 shown; 2 wrong usage, no such finding or site, or none of the files can be read.");
     auto options = std::make_shared<Options>();
     verb.argument("N", options->wanted, "A finding (1) or a site (s1)", true);
-    verb.arguments("FILE", options->look.paths, "Report files (.pcr) or folders of them");
+    verb.arguments("FILE", options->look.paths, "Report files (.pcr), folders of them, or ids of running processes");
     verb.flag("--suppression", options->suppression, "Print a row for a suppression file instead");
     add_config_options(verb, options->look.gate);
+    add_since_option(verb, options->look);
     add_look_options(verb, options->look);
     verb.action([options] { return show(options->wanted, options->look, options->suppression); });
 }

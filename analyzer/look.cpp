@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "marks.h"
 #include "printable.h"
 #include "symbolize.h"
 #include "terminal.h"
@@ -29,6 +30,10 @@ void say_some(const std::vector<std::string>& messages) {
 }
 
 }  // namespace
+
+void add_since_option(Verb verb, LookOptions& options) {
+    verb.text("--since", options.since, "Only what came after this mark ('pincheck mark')", "NAME");
+}
 
 void add_look_options(Verb verb, LookOptions& options) {
     verb.number("--width", options.width, kMinimumWidth, kMaximumWidth,
@@ -54,7 +59,12 @@ std::optional<Look> look_at(const LookOptions& options) {
         say(gate.error);
         return std::nullopt;
     }
-    look.loaded = load_capture(options.paths);
+    if (const std::string problem = options.since.empty() ? "" : problem_of_mark_name(options.since);
+        !problem.empty()) {
+        say("--since: " + problem);
+        return std::nullopt;
+    }
+    look.loaded = load_capture(options.paths, options.since);
     if (look.loaded.capture.processes.empty()) {
         say_some(look.loaded.errors);
         if (look.loaded.errors.empty()) {

@@ -22,9 +22,12 @@ struct LookOptions {
     std::string origins_file;
     unsigned width = 0;  // 0: the terminal's
     std::string color = "auto";
+    std::string since;  // a mark; "": all of the run
     GateOptions gate;
 };
 
+// Adds --since.
+void add_since_option(Verb verb, LookOptions& options);
 // Adds --width, --color, --debug-dir, --debuginfod and --origins.
 void add_look_options(Verb verb, LookOptions& options);
 

@@ -9,6 +9,7 @@
 #include "cmd_dump.h"
 #include "cmd_explain.h"
 #include "cmd_export.h"
+#include "cmd_mark.h"
 #include "cmd_report.h"
 #include "cmd_resolve.h"
 #include "cmd_run.h"
@@ -39,6 +40,7 @@ int run(int argc, char** argv) {
     pincheck::add_dump(line);
     pincheck::add_export(line);
     pincheck::add_resolve(line);
+    pincheck::add_mark(line);
     argc = pincheck::take_program(line, argc, argv, program);
     return line.run(argc, argv, version_text());
 }

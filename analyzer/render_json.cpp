@@ -279,6 +279,7 @@ std::string render_json(const LoadResult& loaded, const Judgement& judgement, co
     }
     const Json json = {
         {"schema", 1},
+        {"since", capture.since.empty() ? Json(nullptr) : Json(capture.since)},
         {"verdict", name_of(judgement.verdict)},
         {"verdict_why", verdict_why(loaded, judgement)},
         {"reasons", judgement.reasons},

@@ -109,7 +109,10 @@ void add_process(Lines& lines, const Capture& capture, const Totals& totals) {
                            : fmt::format("{} processes", count_text(capture.processes.size()));
     const std::string devices = devices_text(capture);
     rest += devices.empty() ? "" : " | " + devices;
-    rest += " | " + duration_text(totals.wall_ns) + (totals.wall_known ? "" : " since the first CUDA call");
+    rest += " | " + duration_text(totals.wall_ns) +
+            (totals.wall_known       ? ""
+             : capture.since.empty() ? " since the first CUDA call"
+                                     : " since mark " + capture.since);
     const std::string command = command_text(*first);
     if (columns(command) + 3 + columns(rest) <= lines.width()) {
         lines.line(command + " | " + rest);
