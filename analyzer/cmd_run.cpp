@@ -89,10 +89,13 @@ class Lookout {
     std::size_t told_ = 0;
 };
 
-// Prints the summary; the verdict's exit status. A failure of ours must not hide how the program ended.
+// Prints the summary and exports; the verdict's exit status, 2 where it is 0 and an export failed. A failure of ours
+// must not hide how the program ended.
 int summarize(const RunOptions& options, const JobSeen& seen) {
     try {
-        return exit_status_of(print_summary(options.summary, seen), options.violated_status);
+        const Summary summary = print_summary(options.summary, seen);
+        const int status = exit_status_of(summary.verdict, options.violated_status);
+        return status == 0 && !summary.exported ? kWrongUsage : status;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "pincheck: %s\n", not_judged_text(seen.place, error.what()).c_str());
     }
@@ -213,6 +216,14 @@ void add_options(Verb verb, RunOptions& options) {
                 "Exit status when something gated is found, instead of 1", "N");
     verb.only_with("--exit-code", "--check");
     add_gate_options(verb, options.gate);
+
+    verb.texts("--export", options.summary.exports,
+               "Write the findings for other programs too, as 'pincheck export' (repeatable)", "FORMAT=FILE",
+               problem_of_export);
+    add_export_options(verb, options.summary.paths);
+    for (const char* name : {"--source-root", "--map", "--redact", "--located", "--job"}) {
+        verb.only_with(name, "--export");
+    }
 
     verb.text("--origins", options.origins_file, "More patterns of library, vendor and system files (JSON)", "FILE");
     verb.texts("--debug-dir", options.summary.symbols.debug_directories,

@@ -48,9 +48,20 @@ std::vector<std::string> blind_reasons(const JobSeen& seen) {
     return reasons;
 }
 
-Verdict without_reports(const SummaryOptions& options, const JobSeen& seen) {
+Summary exported(const SummaryOptions& options, const Look& look) {
+    Summary summary{look.judgement.verdict};
+    for (const std::string& wanted : options.exports) {
+        summary.exported = write_export(look, wanted, options.paths) && summary.exported;
+    }
+    return summary;
+}
+
+Summary without_reports(const SummaryOptions& options, const JobSeen& seen) {
     const std::vector<std::string> reasons = blind_reasons(seen);
-    const Judgement judgement = judge({}, {}, options.origins, options.policy, reasons);
+    Look look;
+    look.origins = options.origins;
+    look.judgement = judge(look.loaded, {}, options.origins, options.policy, reasons);
+    const Judgement& judgement = look.judgement;
     std::string line = "pincheck: no CUDA call was seen";
     if (options.checking) {
         line = judgement.verdict == Verdict::pass ? "pincheck: PASS  no CUDA call was made (--allow-no-cuda)"
@@ -68,7 +79,7 @@ Verdict without_reports(const SummaryOptions& options, const JobSeen& seen) {
         line += (seen.one_line || hints.size() == 1 ? ": " : "\n  ") + printable(hints[i]);
     }
     say(line);
-    return judgement.verdict;
+    return exported(options, look);
 }
 
 // The reports shall say the same on another machine. With very many of them the user is not kept waiting, and the rest
@@ -102,19 +113,21 @@ std::string without_symbols_text(std::size_t reports, const std::string& place) 
     return std::to_string(reports) + " reports are without symbols: 'pincheck resolve " + place + "' adds them";
 }
 
-Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
+Summary print_summary(const SummaryOptions& options, const JobSeen& seen) {
     if (seen.reports.empty()) {
         return without_reports(options, seen);
     }
     SymbolCache cache(options.symbols);
     std::vector<std::string> notes = write_symbols(seen, cache);
-    LoadResult loaded = load_capture(seen.reports);
-    for (std::string& problem : symbolize(loaded.capture, cache)) {
+    Look look;
+    look.origins = options.origins;
+    look.loaded = load_capture(seen.reports);
+    for (std::string& problem : symbolize(look.loaded.capture, cache)) {
         notes.push_back(std::move(problem));
     }
-    const std::vector<Finding> findings = find(loaded.capture, options.origins);
-    const Judgement judgement = judge(loaded, findings, options.origins, options.policy, blind_reasons(seen));
-    ScreenOptions screen;
+    look.findings = find(look.loaded.capture, options.origins);
+    look.judgement = judge(look.loaded, look.findings, options.origins, options.policy, blind_reasons(seen));
+    ScreenOptions& screen = look.screen;
     screen.width = terminal_width(STDERR_FILENO);
     screen.color = wants_color(options.color, STDERR_FILENO);
     screen.checking = options.checking;
@@ -123,15 +136,15 @@ Verdict print_summary(const SummaryOptions& options, const JobSeen& seen) {
     screen.plain_numbers = options.plain_policy && !options.more_origins;
     screen.ending = seen.ending;
     if (seen.one_line) {
-        say(verdict_line(loaded, judgement, screen));
+        say(verdict_line(look.loaded, look.judgement, screen));
     } else {
-        say(first_screen(loaded, judgement, options.origins, screen));
+        say(first_screen(look.loaded, look.judgement, options.origins, screen));
     }
     list(notes, seen.hidden, "runs with other rights and could not be looked into: start pincheck with its rights");
     for (std::size_t i = 0; i < notes.size() && i < kMaxListed && !seen.one_line; ++i) {
         say("pincheck: " + printable(notes[i]));
     }
-    return judgement.verdict;
+    return exported(options, look);
 }
 
 }  // namespace pincheck

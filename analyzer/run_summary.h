@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "descendants.h"
+#include "export.h"
 #include "hints.h"
 #include "origin.h"
 #include "policy.h"
@@ -22,7 +23,9 @@ struct SummaryOptions {
     bool plain_policy = true;  // Gate::plain
     SymbolizeOptions symbols;
     Origins origins;
-    bool more_origins = false;  // than the built-in ones
+    bool more_origins = false;         // than the built-in ones
+    std::vector<std::string> exports;  // FORMAT=FILE
+    ExportOptions paths;
 };
 
 struct JobSeen {
@@ -38,9 +41,14 @@ struct JobSeen {
     std::string ending;  // ScreenOptions::ending
 };
 
-// Loads, resolves (and writes the symbols into the reports), judges, prints on standard error. Without any report it
-// says so, and why that may be.
-Verdict print_summary(const SummaryOptions& options, const JobSeen& seen);
+struct Summary {
+    Verdict verdict{};
+    bool exported = true;  // all that was asked for was written
+};
+
+// Loads, resolves (and writes the symbols into the reports), judges, prints on standard error, exports. Without any
+// report it says so, and why that may be; what is exported has nothing but the verdict then.
+Summary print_summary(const SummaryOptions& options, const JobSeen& seen);
 
 // What is said where that fails, and where there were too many reports to add symbols to all of them at once.
 std::string not_judged_text(const std::string& place, const std::string& why);

@@ -364,7 +364,7 @@ std::string processes_text() {
     std::string text;
     const auto said = [&](const JobSeen& seen) {
         testing::internal::CaptureStderr();
-        EXPECT_EQ(print_summary(options, seen), Verdict::no_conclusion);
+        EXPECT_EQ(print_summary(options, seen).verdict, Verdict::no_conclusion);
         text += testing::internal::GetCapturedStderr();
     };
     JobSeen seen;
