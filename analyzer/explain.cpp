@@ -22,6 +22,23 @@ What it costs, measured on an H200 (driver 580.159, CUDA 13.0), 64 MiB on an idl
 
 So a 4-byte download of a loss or a counter can hold a thread longer than a large upload: it waits for everything that was queued before it. That is why findings are ranked by the host time held and not by bytes.
 
+  wrong:  std::vector<float> batch(n);
+          for (;;) {
+              fill(batch);
+              cudaMemcpyAsync(device, batch.data(), bytes, cudaMemcpyHostToDevice, s);
+              step<<<g, b, 0, s>>>(device);
+          }
+
+  right:  float* batch;
+          cudaMallocHost(&batch, bytes);
+          for (;;) {
+              cudaEventSynchronize(copied);
+              fill(batch);
+              cudaMemcpyAsync(device, batch, bytes, cudaMemcpyHostToDevice, s);
+              cudaEventRecord(copied, s);
+              step<<<g, b, 0, s>>>(device);
+          }
+
 To fix it, allocate the transfer buffer page-locked, once, outside the loop: cudaMallocHost or cudaHostAlloc; cudaHostRegister for memory that another library allocated (and cudaHostUnregister before it is freed); DataLoader(pin_memory=True) with .to(device, non_blocking=True) in PyTorch. Pin transfer buffers, not data sets: page-locked memory cannot be swapped and counts against the container's limit, and pinning 64 MiB takes 20 to 40 ms.
 
 Pinning changes what the program may do next. A pageable upload has been read when the call returns, and a pageable download has arrived; a pinned copy is still running. Wait for an event or for the stream before the source is written again or the result is read. A program that reused the buffer at once was safe only because the copy was slow: where that was seen, the finding says so (see `pincheck explain relies-on-staging`).
@@ -35,6 +52,14 @@ constexpr char kManagedAsyncCopy[] =
 
 Measured on an H200 (driver 580.159, CUDA 13.0): a copy from managed memory behind a 30 ms kernel in the same stream waited for that kernel in the call, even for 256 bytes, in both directions. There is no small size that is staged, as there is for pageable uploads.
 
+  wrong:  cudaMallocManaged(&batch, n);
+          cudaMemcpyAsync(device, batch, n, cudaMemcpyHostToDevice, s);
+          step<<<g, b, 0, s>>>(device);
+
+  right:  cudaMallocHost(&batch, n);
+          cudaMemcpyAsync(device, batch, n, cudaMemcpyHostToDevice, s);
+          step<<<g, b, 0, s>>>(device);
+
 To fix it, either drop the copy and let the kernel use the managed pointer (cudaMemPrefetchAsync moves the pages ahead of time and does not block), or copy from a pinned buffer instead. Mixing both, managed memory that is then copied, pays for the migration and for the copy.
 
 It is fine where the copy runs once, or where the host has nothing else to do then. It is a warning and gates only with --strict or --fail-on managed-async-copy.
@@ -46,6 +71,15 @@ constexpr char kCopyThenSync[] =
 
 There are two kinds. Inside a library it is a blocking copy built from two calls: PyTorch implements .to(device), .cpu(), .item() and model.to() as cudaMemcpyAsync from pageable memory followed by cudaStreamSynchronize. In one training job on an H200, 253 of 382 pageable asynchronous copies were of this kind. The library meant to block; reporting each as a failed asynchronous copy would bury the ones that you wrote. In your own code it is a pinned copy whose wait comes straight after it: the memory is right, the asynchrony is not used.
 
+  wrong:  cudaMemcpyAsync(next, batch, n, cudaMemcpyHostToDevice, s);
+          cudaStreamSynchronize(s);
+          prepare(other_batch);
+
+  right:  cudaMemcpyAsync(next, batch, n, cudaMemcpyHostToDevice, s);
+          cudaEventRecord(copied, s);
+          prepare(other_batch);
+          cudaEventSynchronize(copied);
+
 To fix it in a framework, ask for the asynchronous form: pin_memory=True and non_blocking=True for batches; keep losses on the device and fetch them every hundred steps; and wait for an event before a non-blocking download is read. In your own code, issue other work between the copy and the wait: the next batch's copy on a second stream, a kernel that does not need the result, or work of the CPU.
 
 It is fine where the result is needed at once and there is nothing else to do, or outside the loop that matters. It is counted in one line and does not gate; `pincheck report --all` lists the sites, --strict gates them.
@@ -56,6 +90,12 @@ constexpr char kStraddlesRegistration[] =
     R"(The host range of a copy is page-locked in one part and not in the other: a buffer was registered with too short a length, or grew after it was registered, or two registrations were taken for one. CUDA refuses such a copy with "invalid argument", and a program that does not check the result goes on with old data.
 
 Measured on an H200 (driver 580.159, CUDA 13.0): 32 MiB registered of a 64 MiB buffer, and also an 8 KiB copy across the edge of a registration, both failed. The unregistered part alone is simply pageable; the registered part alone is pinned.
+
+  wrong:  cudaHostRegister(buffer, n / 2, cudaHostRegisterDefault);
+          cudaMemcpyAsync(device, buffer, n, cudaMemcpyHostToDevice, s);
+
+  right:  check(cudaHostRegister(buffer, n, cudaHostRegisterDefault));
+          check(cudaMemcpyAsync(device, buffer, n, cudaMemcpyHostToDevice, s));
 
 To fix it, register the whole range that copies will use (cudaHostRegister with the buffer's full size; whole pages are best), register again after a reallocation, and check what cudaHostRegister and the copy return. If the buffer is yours, cudaMallocHost cannot go wrong in this way.
 

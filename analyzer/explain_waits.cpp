@@ -24,6 +24,18 @@ What asynchronous copies from pageable and managed memory wait for (staging, ear
 
 How a cause is known, strongest first: by the device's times of copies and its overhead records (CUPTI), by the order of work and what the host knew to be complete when the call began, by what the call is. `pincheck show` says which. A cause with a question mark (device-wide?, lock?) is what such a call may have waited for: the order of work was not followed, so that nobody knows whether the device was busy. Releasing memory and being beside another call take time by themselves, so these are a finding only from 10 ms and a thousandth of the run on. Calls shorter than the recorder's threshold (option threshold, 20 microseconds) are not told apart.
 
+  wrong:  for (;;) {
+              cudaMalloc(&scratch, n);
+              step<<<g, b, 0, s>>>(scratch);
+              cudaFree(scratch);
+          }
+
+  right:  cudaMalloc(&scratch, n);
+          for (;;) {
+              step<<<g, b, 0, s>>>(scratch);
+          }
+          cudaFree(scratch);
+
 To fix one, see the page of its cause; most come down to keeping the call out of the loop. It is fine at start-up and at the end, where nothing else could have run. It is a warning and gates only with --strict or --fail-on hidden-wait; where the cause has a question mark or is unknown it is a note, which never gates, since a busy machine can make one.
 
 Limits: the device's wait inside a call is not reported by CUPTI for frees and pageable copies; it follows from comparing the call's time with the device's. Two causes at once count as the stronger one.)";
