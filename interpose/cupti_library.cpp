@@ -14,20 +14,6 @@
 namespace pincheck::cupti {
 namespace {
 
-struct Visit {
-    VisitPath function;
-    void* context;
-    bool found = false;
-
-    void operator()(const char* format, const char* folder, int major) noexcept {
-        char path[PATH_MAX];
-        if (!found && folder != nullptr && folder[0] != '\0' &&
-            std::snprintf(path, sizeof(path), format, folder, major) < static_cast<int>(sizeof(path))) {
-            found = function(path, context);
-        }
-    }
-};
-
 // The version of a soname like libcudart.so.13; 0 where it has none.
 int major_of(const char* name) noexcept {
     const char* dot = std::strstr(name, ".so.");
@@ -108,33 +94,6 @@ bool try_path(const char* path, void* data) noexcept {
 }
 
 }  // namespace
-
-void for_each_place(const Places& places, VisitPath function, void* context) noexcept {
-    Visit visit{function, context};
-    const int first = places.runtime_major == 12 ? 12 : 13;
-    const int majors[] = {first, 25 - first};
-    for (const int major : majors) {
-        visit("%slibcupti.so.%d", places.runtime_folder, major);
-        // The toolkit: targets/x86_64-linux/lib or lib64, and extras/CUPTI/lib64 beside lib64.
-        visit("%s../extras/CUPTI/lib64/libcupti.so.%d", places.runtime_folder, major);
-        visit("%s../../../extras/CUPTI/lib64/libcupti.so.%d", places.runtime_folder, major);
-    }
-    // Python wheels: nvidia/cuda_runtime/lib and nvidia/cuda_cupti/lib for CUDA 12, nvidia/cu13/lib for all of CUDA 13.
-    visit("%s../../cuda_cupti/lib/libcupti.so.%d", places.runtime_folder, 12);
-    for (const int major : majors) {
-        for (const char* home : places.cuda_homes) {
-            visit("%s/lib64/libcupti.so.%d", home, major);
-            visit("%s/extras/CUPTI/lib64/libcupti.so.%d", home, major);
-        }
-    }
-    for (const int major : majors) {
-        visit(major == 12 ? "%snvidia/cuda_cupti/lib/libcupti.so.%d" : "%snvidia/cu13/lib/libcupti.so.%d",
-              places.wheels_folder, major);
-    }
-    for (const int major : majors) {
-        visit("%s.so.%d", "libcupti", major);
-    }
-}
 
 bool open_library(Library& library, char* problem, std::size_t problem_bytes) noexcept {
     // Static for their size; called once, by the thread that starts the tool.

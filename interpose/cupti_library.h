@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cupti_abi.h"
+#include "report/cupti_places.h"
 
 namespace pincheck::cupti {
 
@@ -30,19 +31,6 @@ struct Library {
     char path[PATH_MAX] = "";
     Functions functions;
 };
-
-// What decides where to look.
-struct Places {
-    int runtime_major = 0;                           // of the loaded libcudart; 0: none
-    char runtime_folder[PATH_MAX] = "";              // of it; "" for none
-    char wheels_folder[PATH_MAX] = "";               // …/site-packages of a loaded library; "" for none
-    const char* cuda_homes[2] = {nullptr, nullptr};  // CUDA_HOME, CUDA_PATH; null where not set
-};
-
-// Calls `visit(const char* path)` for each file that may be the library, best first, until it returns true. The version
-// of the loaded runtime comes before others. Names without '/' are for the loader's own search. Pure.
-using VisitPath = bool (*)(const char* path, void* context);
-void for_each_place(const Places& places, VisitPath visit, void* context) noexcept;
 
 // Opens the one that is loaded already, or the first that is found. False: `problem` says why not, for a report.
 bool open_library(Library& library, char* problem, std::size_t problem_bytes) noexcept;
