@@ -258,7 +258,8 @@ void add_run(CommandLine& line, const std::vector<std::string>& program) {
 }
 
 int take_program(const CommandLine& line, int argc, char** argv, std::vector<std::string>& program) {
-    if (argc < 2 || std::strcmp(argv[1], "run") != 0) {
+    const std::string verb = argc < 2 ? "" : argv[1];
+    if (verb != "run" && verb != "doctor") {
         return argc;
     }
     for (int i = 2; i < argc; ++i) {
@@ -268,7 +269,7 @@ int take_program(const CommandLine& line, int argc, char** argv, std::vector<std
             program.assign(argv + i + (end_of_options ? 1 : 0), argv + argc);
             return i;
         }
-        if (line.takes_next_word("run", std::string(word))) {
+        if (line.takes_next_word(verb, std::string(word))) {
             ++i;  // its value; `--option=value` is no option's name
         }
     }

@@ -4,20 +4,12 @@
 #include <exception>
 #include <string>
 
-#include "cmd_check.h"
-#include "cmd_diff.h"
-#include "cmd_dump.h"
-#include "cmd_explain.h"
-#include "cmd_export.h"
-#include "cmd_mark.h"
-#include "cmd_report.h"
-#include "cmd_resolve.h"
 #include "cmd_run.h"
-#include "cmd_show.h"
 #include "command_line.h"
 #include "launcher.h"
 #include "printable.h"
 #include "report/records.h"
+#include "verbs.h"
 
 namespace {
 
@@ -28,19 +20,9 @@ std::string version_text() {
 }
 
 int run(int argc, char** argv) {
-    pincheck::CommandLine line(
-        "pincheck", "Finds CUDA copies that are not asynchronous, hidden waits and buffers reused too early.");
+    pincheck::CommandLine line("pincheck", pincheck::kProgramHelp);
     std::vector<std::string> program;
-    pincheck::add_run(line, program);
-    pincheck::add_report(line);
-    pincheck::add_check(line);
-    pincheck::add_show(line);
-    pincheck::add_explain(line);
-    pincheck::add_diff(line);
-    pincheck::add_dump(line);
-    pincheck::add_export(line);
-    pincheck::add_resolve(line);
-    pincheck::add_mark(line);
+    pincheck::add_verbs(line, program);
     argc = pincheck::take_program(line, argc, argv, program);
     return line.run(argc, argv, version_text());
 }

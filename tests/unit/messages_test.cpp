@@ -54,6 +54,8 @@ constexpr const char* kCommands[] = {
     "pincheck explain zzz",
     "pincheck explain blind gate",
     "pincheck explain queue",
+    "pincheck doctor --format=xml",
+    "pincheck doctor --output",
     "pincheck report --by-size good.pcr >&2",
     "pincheck dump",
     "pincheck export",
