@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "man_page.h"
 #include "output.h"
 #include "printable.h"
 
@@ -141,6 +142,10 @@ int CommandLine::run(int argc, char** argv, const std::string& version) {
         return kWrongUsage;
     }
     return chosen_();
+}
+
+std::string CommandLine::man_page(const std::string& version) const {
+    return pincheck::man_page(*app_, version);
 }
 
 }  // namespace pincheck

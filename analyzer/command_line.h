@@ -74,6 +74,8 @@ class CommandLine {
     // Parses, and does what was asked for: the verb's action, help, or the version. What is wrong is said on standard
     // error; the exit status is then 2.
     int run(int argc, char** argv, const std::string& version);
+    // All of it as a page for man, see man_page.h.
+    std::string man_page(const std::string& version) const;
 
   private:
     std::unique_ptr<CLI::App> app_;
