@@ -1,7 +1,6 @@
 #include "capture.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -12,8 +11,9 @@
 #include "capture_races.h"
 #include "capture_reads.h"
 #include "capture_waits.h"
-#include "live_process.h"
 #include "marks.h"
+#include "report_files.h"
+#include "report_since.h"
 
 namespace pincheck {
 namespace {
@@ -386,28 +386,6 @@ class Merger {
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<SourceLine>> symbols_;
 };
 
-// The files that a path stands for.
-std::vector<std::string> files_of(const std::string& path, std::vector<std::string>& errors) {
-    namespace fs = std::filesystem;
-    std::error_code error;
-    if (!fs::is_directory(path, error)) {
-        return {path};
-    }
-    std::vector<std::string> files;
-    for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-        if (entry->path().extension() == ".pcr") {
-            files.push_back(entry->path().string());
-        }
-    }
-    if (error) {
-        errors.push_back("cannot read " + path + ": " + error.message());
-    } else if (files.empty()) {
-        errors.push_back("no report (*.pcr) in " + path +
-                         ": the program made no CUDA call, or ran without libpincheck.so; see 'pincheck run --help'");
-    }
-    return files;
-}
-
 }  // namespace
 
 std::uint64_t CaptureSite::median_ns() const noexcept {
@@ -425,24 +403,6 @@ std::uint64_t Capture::total_host_ns() const noexcept {
     return std::accumulate(
         sites.begin(), sites.end(), std::uint64_t{0},
         [](std::uint64_t sum, const CaptureSite& site) { return sum + (site.is_in_graph() ? 0 : site.host_ns); });
-}
-
-std::vector<std::string> report_files(const std::vector<std::string>& paths, std::vector<std::string>& errors) {
-    std::vector<std::string> files;
-    for (const std::string& path : paths) {
-        if (!is_process_id(path)) {
-            std::ranges::move(files_of(path, errors), std::back_inserter(files));
-        } else if (LiveReport live = report_of_process(path); live.error.empty()) {
-            files.push_back(std::move(live.path));
-        } else {
-            errors.push_back(std::move(live.error));
-        }
-    }
-    // Named twice, or once by its folder: counted once.
-    std::ranges::sort(files);
-    const auto repeated = std::ranges::unique(files);
-    files.erase(repeated.begin(), repeated.end());
-    return files;
 }
 
 LoadResult load_capture(const std::vector<std::string>& paths, const std::string& since) {
@@ -464,6 +424,27 @@ LoadResult load_capture(const std::vector<std::string>& paths, const std::string
         result.capture = merger.finish();
         result.capture.since = since;
     }
+    return result;
+}
+
+LoadResult load_next(const std::vector<std::string>& paths, std::map<std::string, report::Report>& before) {
+    LoadResult result;
+    Merger merger;
+    for (const std::string& file : report_files(paths, result.errors)) {
+        ReadResult read = read_report(file);
+        if (read.error != ReadError::none) {
+            result.errors.push_back(read.message);
+            continue;
+        }
+        report::Report& last = before[file];
+        std::swap(last, read.report);
+        Report since = last;
+        if (read.report.process && problem_of_mark(since, read.report).empty()) {
+            take_away(since, read.report);
+        }
+        merger.add(file, since);
+    }
+    result.capture = merger.finish();
     return result;
 }
 

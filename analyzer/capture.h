@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -276,12 +277,13 @@ struct LoadResult {
     std::vector<std::string> errors;
 };
 
-// Loads and merges. A path may be a folder, all *.pcr in it (not deeper), or a process id (live_process.h). Symbols that
-// a report carries are filled into the frames. `since`: of a mark, what came after it; no report has it: no capture.
+// Loads and merges. A path may be a folder, all *.pcr in it (not deeper), or a process id (live_process.h). Symbols
+// that a report carries are filled into the frames. `since`: of a mark, what came after it; no report has it: no
+// capture.
 LoadResult load_capture(const std::vector<std::string>& paths, const std::string& since = "");
 
-// The files that these paths stand for, sorted, each once. `errors` gets a line for each folder that has none, and for
-// each process id that none was found for.
-std::vector<std::string> report_files(const std::vector<std::string>& paths, std::vector<std::string>& errors);
+// The same of what came since the last call with `before`, by file, which is then of now; all of it for files that it
+// does not have yet.
+LoadResult load_next(const std::vector<std::string>& paths, std::map<std::string, report::Report>& before);
 
 }  // namespace pincheck

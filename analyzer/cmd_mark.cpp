@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "capture.h"
 #include "marks.h"
 #include "output.h"
 #include "printable.h"
 #include "render_text_layout.h"
+#include "report_files.h"
 
 namespace pincheck {
 namespace {

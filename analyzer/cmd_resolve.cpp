@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "capture.h"
 #include "output.h"
 #include "printable.h"
+#include "report_files.h"
 #include "resolve.h"
 
 namespace pincheck {

@@ -11,6 +11,7 @@
 #include "cmd_resolve.h"
 #include "cmd_run.h"
 #include "cmd_show.h"
+#include "cmd_top.h"
 
 namespace pincheck {
 
@@ -26,6 +27,7 @@ void add_verbs(CommandLine& line, std::vector<std::string>& program) {
     add_export(line);
     add_resolve(line);
     add_mark(line);
+    add_top(line);
 }
 
 }  // namespace pincheck

@@ -141,6 +141,24 @@ TEST_F(Live, OfAFolderWhoStartsLaterCountsWhole) {
               (Copies{{"pageable", 45 + 5}, {"pinned", 17 + 7}}));
 }
 
+TEST_F(Live, TopShowsAllFirstAndThenWhatCame) {
+    Running running(two_phases((folder_.path() / "top.pcr").string()), folder_.path());
+    ASSERT_TRUE(running.wait_for_line("warm"));
+    const std::string pid = std::to_string(running.pid());
+    once_it_has(pid, 50);
+    const Said first = pincheck("top --count 2 --interval 1 " + pid);
+    EXPECT_EQ(first.status, 0) << first.text;
+    EXPECT_TRUE(has(first.text, "all of ")) << first.text;
+    EXPECT_TRUE(has(first.text, "cudaMemcpyAsync H2D pageable")) << first.text;
+    EXPECT_TRUE(has(first.text, ": 0 CUDA calls, ")) << first.text;
+    running.say("on\non\n");
+    EXPECT_TRUE(running.wait().exited(0));
+    // An ended process's report is shown once.
+    const Said last = pincheck("top '" + (folder_.path() / "top.pcr").string() + "'");
+    EXPECT_EQ(last.status, 0) << last.text;
+    EXPECT_EQ(pincheck("top " + (folder_.path() / "none.pcr").string()).status, 2);
+}
+
 TEST_F(Live, AProcessWithoutAReportIsSaid) {
     Command command = two_phases("");
     command.preload.clear();
