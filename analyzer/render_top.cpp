@@ -44,7 +44,7 @@ void add_inside(Lines& lines, const Capture& capture) {
     for (const CaptureProcess& process : capture.processes) {
         for (const CaptureProcess::InCall& call : process.in_call) {
             if (!process.ended) {
-                lines.paragraph(fmt::format("thread {} of pid {} is in {} since {}", call.tid, process.pid,
+                lines.paragraph(fmt::format("thread {} of pid {} has been in {} for {}", call.tid, process.pid,
                                             printable(call.api), duration_text(call.since_ns)),
                                 0);
             }

@@ -22,7 +22,7 @@ TEST(Top, ShowsRatesSinceTheLastLook) {
     CaptureProcess& process = job.capture().processes[0];
     process.ended = false;
     process.in_call.push_back({4130, "loader", "cudaStreamSynchronize", 1'200 * kMs});
-    expect_golden("top", top_text(job.loaded.capture, Origins(), options));
+    expect_golden("top", top_text(job.loaded.capture, Origins(), options), 120);
 }
 TEST(Top, WhereNothingHappensThereAreNoRows) {
     Job job = failing_job();
