@@ -159,6 +159,22 @@ TEST_F(Live, TopShowsAllFirstAndThenWhatCame) {
     EXPECT_EQ(pincheck("top " + (folder_.path() / "none.pcr").string()).status, 2);
 }
 
+// No waiting for the next snapshot: what was flushed is there.
+TEST_F(Live, AFlushBringsTheReportUpToDate) {
+    Command command = two_phases((folder_.path() / "flushed.pcr").string());
+    command.arguments = {program_path("flushes")};
+    Running running(command, folder_.path());
+    ASSERT_TRUE(running.wait_for_line("flushed"));
+    const Said said = pincheck("export --format=json " + (folder_.path() / "flushed.pcr").string());
+    ASSERT_EQ(said.status, 0) << said.text;
+    EXPECT_EQ(copies(json::parse(said.text)), (Copies{{"pageable", 15}}));
+    running.say("on\n");
+    const Outcome outcome = running.wait();
+    EXPECT_TRUE(outcome.exited(0)) << describe(outcome);
+    EXPECT_EQ(outcome.out, "before 0\nfirst 1, again 1, more 1\nin the child 0\nflushed\n");
+    EXPECT_EQ(FinishedRun(command.without_tool()).outcome().out, "none\n");
+}
+
 TEST_F(Live, AProcessWithoutAReportIsSaid) {
     Command command = two_phases("");
     command.preload.clear();
