@@ -49,7 +49,8 @@ needed=(
     "libcli11-dev:/usr/include/CLI/CLI.hpp" "libtomlplusplus-dev:/usr/include/toml++/toml.h" "nlohmann-json3-dev:/usr/include/nlohmann/json.hpp"
     "libbenchmark-dev:/usr/include/benchmark/benchmark.h"
 )
-[[ $install_only -eq 1 ]] || needed+=("musl-tools:musl-gcc" "git:git" "valgrind:valgrind" "binutils:readelf")
+[[ $install_only -eq 1 ]] || needed+=("musl-tools:musl-gcc" "git:git" "valgrind:valgrind" "binutils:readelf"
+    "python3-pytest:/usr/lib/python3/dist-packages/pytest" "python3-yaml:/usr/lib/python3/dist-packages/yaml")
 
 present() {
     case "$1" in
