@@ -60,6 +60,9 @@ struct Writer {
     std::atomic<std::uint32_t> finish;    // 1: write the final snapshot
     std::atomic<std::uint32_t> finished;  // 1: written
     std::atomic<std::uint32_t> complained;
+    std::atomic<std::uint32_t> asked;     // calls of pincheck_flush() so far
+    std::atomic<std::uint32_t> answered;  // of these, the ones that a snapshot was begun after and has been written
+    std::atomic<std::int64_t> snapshots;  // that wrote something; -1: the last one could not be written
 };
 std::atomic<Writer*> g_writer{nullptr};
 
@@ -69,6 +72,13 @@ void wake_tool_thread() noexcept {
         writer->wake.fetch_add(1, std::memory_order_release);
         futex_wake(writer->wake);
     }
+}
+
+// A fork's child that is inert has its parent's writer in its memory, but not the thread.
+Writer* writer_of(const State* state) noexcept {
+    Writer* writer = g_writer.load(std::memory_order_acquire);
+    const bool own = state != nullptr && writer != nullptr && writer->state == state && writer->pid == getpid();
+    return own ? writer : nullptr;
 }
 
 // Adds what was lost since `told` to the report's losses.
@@ -113,6 +123,7 @@ void* write_reports(void* data) {
     while (writer.file.is_open()) {
         const std::uint32_t wake = writer.wake.load(std::memory_order_acquire);
         const bool finish = writer.finish.load(std::memory_order_acquire) != 0;
+        const std::uint32_t asked = writer.asked.load(std::memory_order_acquire);
         if (finish) {
             state = report::FileState::ended;
         }
@@ -133,7 +144,10 @@ void* write_reports(void* data) {
         lost_streams = tell_lost_streams(*writer.state, lost_streams);
         lost_ranges = tell_lost_ranges(*writer.state, lost_ranges);
         unwatched = tell_unwatched(*writer.state, unwatched);
-        writer.file.write(writer.state->image, now_ns(), state);
+        const bool written = writer.file.write(writer.state->image, now_ns(), state);
+        writer.snapshots.store(written ? static_cast<std::int64_t>(writer.state->image.snapshots()) : -1);
+        writer.answered.store(asked, std::memory_order_release);
+        futex_wake(writer.answered);
         if (finish && writer.finished.load(std::memory_order_relaxed) == 0) {
             set_and_wake(writer.finished);
         }
@@ -303,9 +317,8 @@ __attribute__((destructor)) void on_exit() {
         const KeepErrno keep;
         state = start_if_blind();
     }
-    Writer* writer = g_writer.load(std::memory_order_acquire);
-    // A fork's child that is inert has its parent's writer in its memory, but not the thread.
-    if (state == nullptr || writer == nullptr || writer->state != state || writer->pid != getpid()) {
+    Writer* writer = writer_of(state);
+    if (writer == nullptr) {
         return;
     }
     const KeepErrno keep;
@@ -353,6 +366,19 @@ State* start(bool at_end) noexcept {
 
 State* start() noexcept {
     return start(false);
+}
+
+extern "C" __attribute__((visibility("default"))) std::int64_t pincheck_flush() noexcept {
+    const KeepErrno keep;
+    Writer* writer = writer_of(current_state());
+    if (writer == nullptr) {
+        return 0;
+    }
+    const NotCancelled whole;
+    const std::uint32_t ticket = writer->asked.fetch_add(1, std::memory_order_acq_rel) + 1;
+    wake_tool_thread();
+    const auto is_done = [ticket](std::uint32_t answered) { return static_cast<std::int32_t>(answered - ticket) >= 0; };
+    return futex_wait_for(writer->answered, kExitWaitNs, is_done) ? writer->snapshots.load() : -1;
 }
 
 }  // namespace pincheck

@@ -40,6 +40,12 @@ inline State* state_or_start() noexcept {
     return state != nullptr ? state : start();
 }
 
+// For test runners in the process, which look it up (samples/ci/pytest_pincheck.py): returns when the report holds what
+// the caller's CUDA calls have been so far, with the number of snapshots that have written something: the same as
+// before means that nothing has been recorded since. 0: no report, no CUDA call was made; -1: not written within two
+// seconds, or not at all. Any thread; not in a signal handler.
+extern "C" std::int64_t pincheck_flush() noexcept;
+
 // Ways by which calls reach the hooks; recorded once each as coverage.
 enum class Route : std::uint32_t { exported_runtime, exported_driver, dlsym, lookup };
 void note_route(Route route) noexcept;

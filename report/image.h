@@ -85,6 +85,9 @@ class Image {
     // written and the next call tries again.
     SnapshotResult snapshot(int descriptor, std::uint64_t now_ns, FileState state) noexcept;
 
+    // How many have written something. By the thread that takes them.
+    std::uint64_t snapshots() const noexcept;
+
     // Memory in use, for tests and the memory budget.
     std::uint64_t bytes_used() const noexcept;
 

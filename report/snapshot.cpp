@@ -240,6 +240,10 @@ class Image::Impl::Snapshot {
     std::uint32_t last_committed_ = 0;
 };
 
+std::uint64_t Image::snapshots() const noexcept {
+    return impl_->snapshots;
+}
+
 SnapshotResult Image::snapshot(int descriptor, std::uint64_t now_ns, FileState state) noexcept {
     const KeepErrno keep;
     Impl::Snapshot run(*impl_, descriptor);

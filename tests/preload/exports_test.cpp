@@ -1,4 +1,5 @@
-// What the preload library brings into other people's processes: the listed functions and dlsym, and libc alone.
+// What the preload library brings into other people's processes: the listed functions, dlsym and pincheck_flush, and
+// libc alone.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,9 +24,9 @@ std::set<std::string> listed_functions() {
     };
 }
 
-TEST(Exports, AreTheListAndDlsymAndNothingElse) {
+TEST(Exports, AreTheListAndDlsymAndFlushAndNothingElse) {
     std::set<std::string> expected = listed_functions();
-    expected.insert("dlsym");
+    expected.insert({"dlsym", "pincheck_flush"});
     std::set<std::string> actual;
     std::istringstream lines(shell_output("nm -D --defined-only '" + tool_library() + "'"));
     std::string line;
