@@ -12,6 +12,8 @@ at the end only.
 
 The `run` before it has such options of its own; pincheck.toml counts for both.
 
+The offence of a test that fails, is skipped or is expected to fail anyway is told with it, and changes nothing in its result.
+
 Not supported: what a test leaves running (threads, objects that are freed later) counts in the test in which it happens,
 and a test that forks and goes on in the child (pytest-forked) is not looked at. Workers of pytest-xdist are processes of
 their own: each looks at its own report."""
@@ -56,6 +58,8 @@ class Report:
     def __init__(self, flush, program, arguments):
         self.flush = flush
         self.command = [program, "export", "--format=json", *arguments, str(os.getpid())]
+        # Tests may go elsewhere: relative paths, and pincheck.toml, are those of where pytest was started.
+        self.folder = os.getcwd()
         self.environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         self.snapshots = 0
         self.counts = {}
@@ -68,7 +72,7 @@ class Report:
         if snapshots == self.snapshots:  # nothing was recorded since
             return ""
         self.snapshots = snapshots
-        run = subprocess.run(self.command, env=self.environment, capture_output=True, text=True)
+        run = subprocess.run(self.command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
         if run.returncode != 0:
             pytest.exit(f"{shlex.join(self.command)} ended with {run.returncode}: {run.stderr.strip()}", returncode=4)
         counts, texts = {}, []

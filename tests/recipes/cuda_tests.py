@@ -51,6 +51,12 @@ def test_after_it_passes(cuda):
     cuda.upload(cuda.pinned)
 
 
+# Where files beside the tests, a configuration of pincheck's too, are not found.
+def test_elsewhere_passes(cuda, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    cuda.upload(cuda.pinned)
+
+
 # The same place again.
 @pytest.mark.parametrize("times", [1, 2])
 def test_pageable_again_fails(cuda, times):
