@@ -92,7 +92,7 @@ Check cupti(const DoctorFacts& facts) {
             facts.cupti.error.empty() ? "libcupti.so.13 and libcupti.so.12 were not found"
                                       : printable(facts.cupti.error),
             "no device times of copies, unless the program brings CUPTI (a Python wheel's is found from the program "
-            "alone): waits are explained by the order of work, and races stay latent",
+            "alone): waits are explained by the order of work, and whether races have corrupted data is not known",
             "set CUDA_HOME to the toolkit, or LD_LIBRARY_PATH to the folder of libcupti.so"};
     }
     return ok("CUPTI", printable(facts.cupti.path) +
