@@ -389,14 +389,8 @@ class Merger {
 }  // namespace
 
 std::uint64_t CaptureSite::median_ns() const noexcept {
-    std::uint64_t left = calls / 2;
-    for (std::uint32_t bucket = 0; bucket < kHistogramBuckets; ++bucket) {
-        if (left < histogram[bucket]) {
-            return histogram_lower_bound(bucket);
-        }
-        left -= histogram[bucket];
-    }
-    return 0;
+    const std::uint32_t bucket = median_bucket_of(calls, histogram);
+    return bucket == kHistogramBuckets ? 0 : histogram_lower_bound(bucket);
 }
 
 std::uint64_t Capture::total_host_ns() const noexcept {
@@ -405,21 +399,33 @@ std::uint64_t Capture::total_host_ns() const noexcept {
         [](std::uint64_t sum, const CaptureSite& site) { return sum + (site.is_in_graph() ? 0 : site.host_ns); });
 }
 
+namespace {
+
+// Adds every report that can be read, after `take_away(report, file)`.
+template <class F>
+void add_reports(Merger& merger, const std::vector<std::string>& paths, std::vector<std::string>& errors, F take_away) {
+    for (const std::string& file : report_files(paths, errors)) {
+        ReadResult read = read_report(file);
+        if (read.error == ReadError::none) {
+            take_away(read.report, file);
+            merger.add(file, read.report);
+        } else {
+            errors.push_back(read.message);
+        }
+    }
+}
+
+}  // namespace
+
 LoadResult load_capture(const std::vector<std::string>& paths, const std::string& since) {
     LoadResult result;
     Merger merger;
     Marks marks(since);
-    for (const std::string& file : report_files(paths, result.errors)) {
-        ReadResult read = read_report(file);
-        if (read.error != ReadError::none) {
-            result.errors.push_back(read.message);
-            continue;
-        }
+    add_reports(merger, paths, result.errors, [&](Report& report, const std::string& file) {
         if (!since.empty()) {
-            marks.take_away_from(read.report, file, result.errors);
+            marks.take_away_from(report, file, result.errors);
         }
-        merger.add(file, read.report);
-    }
+    });
     if (since.empty() || marks.finish(result.errors)) {
         result.capture = merger.finish();
         result.capture.since = since;
@@ -427,23 +433,15 @@ LoadResult load_capture(const std::vector<std::string>& paths, const std::string
     return result;
 }
 
-LoadResult load_next(const std::vector<std::string>& paths, std::map<std::string, report::Report>& before) {
+LoadResult load_next(const std::vector<std::string>& paths, std::map<std::string, Report>& before) {
     LoadResult result;
     Merger merger;
-    for (const std::string& file : report_files(paths, result.errors)) {
-        ReadResult read = read_report(file);
-        if (read.error != ReadError::none) {
-            result.errors.push_back(read.message);
-            continue;
+    add_reports(merger, paths, result.errors, [&](Report& report, const std::string& file) {
+        const Report last = std::exchange(before[file], report);
+        if (problem_of_mark(report, last).empty()) {
+            take_away(report, last);
         }
-        report::Report& last = before[file];
-        std::swap(last, read.report);
-        Report since = last;
-        if (read.report.process && problem_of_mark(since, read.report).empty()) {
-            take_away(since, read.report);
-        }
-        merger.add(file, since);
-    }
+    });
     result.capture = merger.finish();
     return result;
 }

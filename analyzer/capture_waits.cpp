@@ -106,14 +106,7 @@ void add_transfer(CaptureTransfer& transfer, const TransferSlot& slot) {
 }  // namespace
 
 std::uint32_t CaptureSize::median_bucket() const noexcept {
-    std::uint64_t left = calls / 2;
-    for (std::uint32_t bucket = 0; bucket < kHistogramBuckets; ++bucket) {
-        if (left < histogram[bucket]) {
-            return bucket;
-        }
-        left -= histogram[bucket];
-    }
-    return kHistogramBuckets;
+    return median_bucket_of(calls, histogram);
 }
 
 Streams add_waits(Capture& capture, const Report& report, const Sites& sites) {
